@@ -1,0 +1,64 @@
+/*
+ * Parses a memcached server's reply, piece by piece, and checks that it can be
+ * an answer to what was asked. Pure; any thread.
+ */
+#ifndef PROTO_REPLY_H
+#define PROTO_REPLY_H
+
+#include "proto/command.h"
+
+#include <stdint.h>
+
+enum {
+    REPLY_LINE_BYTES_MAX = 8192, /* a longer line from a server is broken */
+};
+
+enum reply_event {
+    REPLY_NEED_MORE, /* nothing taken: give the same bytes again with more behind them */
+    REPLY_HEADER,    /* a VALUE or VA line: key and value_bytes are set; its body follows */
+    REPLY_BODY,      /* some bytes of the body, its "\r\n" included */
+    REPLY_STAT,      /* one STAT line */
+    REPLY_FINAL,     /* the line that ends the reply (END, STORED, HD ..., an error line) */
+    REPLY_BROKEN,    /* this cannot be: the connection is out of step */
+};
+
+/* What the final line says; what counters and the quiet rule need. */
+enum reply_code {
+    CODE_END,          /* END, for values and stats */
+    CODE_STORED, CODE_NOT_STORED, CODE_EXISTS, CODE_NOT_FOUND,
+    CODE_DELETED, CODE_TOUCHED, CODE_OK, CODE_NUMBER, CODE_VERSION, CODE_RESET,
+    CODE_HD, CODE_VA, CODE_EN, CODE_NF, CODE_NS, CODE_EX, CODE_ME, CODE_MN,
+    CODE_ERROR, CODE_CLIENT_ERROR, CODE_SERVER_ERROR,
+};
+
+/* Zero it (or reply_begin) before each reply. */
+struct reply_parser {
+    enum reply_kind kind;
+    bool in_body;
+    uint64_t body_left;  /* bytes of the body still to come, "\r\n" included */
+    bool ends_with_body; /* VA: the body ends the reply */
+    char tail;           /* the body's byte before its last, once taken */
+};
+
+struct reply {
+    size_t bytes;       /* how many bytes of the buffer this event took */
+    struct slice key;   /* REPLY_HEADER of a VALUE; REPLY_HEADER/FINAL of a meta reply with k */
+    bool key_is_base64; /* the meta reply carries b */
+    uint64_t value_bytes;
+    enum reply_code code; /* REPLY_FINAL; for a VA, the last REPLY_BODY has is_final */
+    bool is_final;        /* this event is the last of the reply */
+};
+
+void reply_begin(struct reply_parser *parser, enum reply_kind kind);
+
+/*
+ * Takes the next event from data[0..len). max_value_bytes bounds what a header
+ * may announce. Slices in *reply point into data.
+ */
+MUST_CHECK enum reply_event reply_parse(struct reply_parser *parser, const char *data, size_t len,
+                                        uint64_t max_value_bytes, struct reply *reply);
+
+/* True where a meta request with q hides this code ("command" is its row). */
+bool reply_is_quiet(const struct command *command, enum reply_code code);
+
+#endif
