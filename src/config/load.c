@@ -117,27 +117,51 @@ static void on_section(void *arg, struct slice text, unsigned line)
     }
 }
 
+/* The name of a key in a message, printable, without quotes; out has ERRORS_QUOTE_MAX bytes. */
+static const char *key_shown(struct slice name, char *out)
+{
+    size_t len;
+
+    error_quote(name, out);
+    len = strlen(out);
+    memmove(out, out + 1, len - 2);
+    out[len - 2] = '\0';
+    return out;
+}
+
 static void say_unknown_key(struct loader *loader, enum key_section section, struct slice name,
                             unsigned line)
 {
     enum key_section other = section == SECTION_PROXY ? SECTION_POOL : SECTION_PROXY;
     const struct config_key *nearest = config_key_nearest(section, name);
     struct error_list *errors = &loader->draft->errors;
-    char quoted[ERRORS_QUOTE_MAX];
     char shown[ERRORS_QUOTE_MAX];
 
-    error_quote(name, quoted);
-    snprintf(shown, sizeof(shown), "%.*s", (int)strlen(quoted) - 2, quoted + 1);
-    if (config_key_find(other, name) != NULL) {
+    key_shown(name, shown);
+    if (memchr(name.data, ' ', name.len) != NULL || memchr(name.data, '\t', name.len) != NULL) {
+        error_list_add(errors, line, shown, "is no key, allowed: a line key = value");
+    } else if (config_key_find(other, name) != NULL) {
         error_list_add(errors, line, shown, "is not a key of %s, allowed: in %s",
                        config_section_text(section), config_section_text(other));
-    } else if (nearest != NULL) {
-        error_list_add(errors, line, shown, "unknown key, did you mean %s?", nearest->name);
     } else {
         error_list_add(errors, line, shown,
-                       "unknown key, allowed: the keys of %s that ketamad --keys lists",
-                       config_section_text(section));
+                       "unknown key, %s%s%sallowed: the keys of %s, see ketamad --keys",
+                       nearest == NULL ? "" : "did you mean ", nearest == NULL ? "" : nearest->name,
+                       nearest == NULL ? "" : "? ", config_section_text(section));
     }
+}
+
+static void say_outside(struct loader *loader, struct slice name, unsigned line)
+{
+    bool in_proxy = config_key_find(SECTION_PROXY, name) != NULL;
+    bool in_pool = config_key_find(SECTION_POOL, name) != NULL;
+    char shown[ERRORS_QUOTE_MAX];
+
+    error_list_add(&loader->draft->errors, line, key_shown(name, shown),
+                   "is outside a section, allowed: in %s",
+                   in_proxy  ? config_section_text(SECTION_PROXY)
+                   : in_pool ? config_section_text(SECTION_POOL)
+                             : sections_allowed);
 }
 
 static void on_pair(void *arg, struct slice name, struct slice value, unsigned line)
@@ -147,11 +171,9 @@ static void on_pair(void *arg, struct slice name, struct slice value, unsigned l
     struct config *config = draft->config;
     enum key_section section = loader->place == IN_PROXY ? SECTION_PROXY : SECTION_POOL;
     const struct config_key *key;
-    char quoted[ERRORS_QUOTE_MAX];
 
     if (loader->place == OUTSIDE) {
-        error_list_add(&draft->errors, line, "line", "%s is outside a section, allowed: in %s",
-                       error_quote(name, quoted), sections_allowed);
+        say_outside(loader, name, line);
     }
     if (loader->place == OUTSIDE || loader->place == IN_UNKNOWN) {
         return;
@@ -172,6 +194,9 @@ static void on_bad_line(void *arg, struct slice text, const char *what, unsigned
     struct loader *loader = (struct loader *)arg;
     char quoted[ERRORS_QUOTE_MAX];
 
+    if (text.data[0] == '[') {
+        loader->place = IN_UNKNOWN; /* what follows belongs to no section we know */
+    }
     error_list_add(&loader->draft->errors, line, "line", "%s: %s", error_quote(text, quoted), what);
 }
 
