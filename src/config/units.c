@@ -87,9 +87,12 @@ static enum units_result parse_with_unit(struct slice text, const struct unit *u
     if (result != UNITS_DONE) {
         return result;
     }
+    if (rest.len == 0 && value != 0) {
+        return UNITS_NO_UNIT;
+    }
     if (rest.len == 0) {
-        *number = value;
-        return value == 0 ? UNITS_DONE : UNITS_NO_UNIT;
+        *number = 0;
+        return UNITS_DONE;
     }
     for (size_t i = 0; i < unit_count; i++) {
         if (unit_matches(&units[i], rest, fold)) {
