@@ -131,12 +131,6 @@ coverage: ## run the tests counting lines, print the share reached by folder
 	@scripts/run-tests --variant coverage --jobs $(JOBS)
 	@scripts/coverage
 
-# BENCH_RUN, set in tests/bench/bench.mk: commands to run after the programs.
-.PHONY: bench
-bench: all $(BENCH_BINS) ## build and run the benchmarks
-	@set -e; for program in $(BENCH_BINS); do echo "== $${program##*/}"; $$program; done
-	$(BENCH_RUN)
-
 # ---- the text of it
 
 .PHONY: lint
@@ -201,6 +195,7 @@ define newline
 
 endef
 
+# tests/bench/bench.mk has the bench target.
 -include tests/tests.mk tests/bench/bench.mk
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 .SECONDARY:
