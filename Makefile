@@ -125,7 +125,6 @@ fuzz-programs: $(FUZZ_BINS)
 
 .PHONY: coverage
 coverage: ## run the tests counting lines, print the share reached by folder
-	@rm -rf build/coverage/counts
 	@find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 	@$(MAKE) -s -j$(JOBS) VARIANT=coverage test-programs
 	@scripts/run-tests --variant coverage --jobs $(JOBS)
