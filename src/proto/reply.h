@@ -7,6 +7,7 @@
 
 #include "proto/command.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -24,11 +25,28 @@ enum reply_event {
 
 /* What the final line says; what counters and the quiet rule need. */
 enum reply_code {
-    CODE_END,          /* END, for values and stats */
-    CODE_STORED, CODE_NOT_STORED, CODE_EXISTS, CODE_NOT_FOUND,
-    CODE_DELETED, CODE_TOUCHED, CODE_OK, CODE_NUMBER, CODE_VERSION, CODE_RESET,
-    CODE_HD, CODE_VA, CODE_EN, CODE_NF, CODE_NS, CODE_EX, CODE_ME, CODE_MN,
-    CODE_ERROR, CODE_CLIENT_ERROR, CODE_SERVER_ERROR,
+    CODE_END, /* END, for values and stats */
+    CODE_STORED,
+    CODE_NOT_STORED,
+    CODE_EXISTS,
+    CODE_NOT_FOUND,
+    CODE_DELETED,
+    CODE_TOUCHED,
+    CODE_OK,
+    CODE_NUMBER,
+    CODE_VERSION,
+    CODE_RESET,
+    CODE_HD,
+    CODE_VA,
+    CODE_EN,
+    CODE_NF,
+    CODE_NS,
+    CODE_EX,
+    CODE_ME,
+    CODE_MN,
+    CODE_ERROR,
+    CODE_CLIENT_ERROR,
+    CODE_SERVER_ERROR,
 };
 
 /* Zero it (or reply_begin) before each reply. */
@@ -37,7 +55,6 @@ struct reply_parser {
     bool in_body;
     uint64_t body_left;  /* bytes of the body still to come, "\r\n" included */
     bool ends_with_body; /* VA: the body ends the reply */
-    char tail;           /* the body's byte before its last, once taken */
 };
 
 struct reply {
