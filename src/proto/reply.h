@@ -24,30 +24,15 @@ enum reply_event {
 };
 
 /* What the final line says; what counters and the quiet rule need. */
+/* clang-format off */
 enum reply_code {
-    CODE_END, /* END, for values and stats */
-    CODE_STORED,
-    CODE_NOT_STORED,
-    CODE_EXISTS,
-    CODE_NOT_FOUND,
-    CODE_DELETED,
-    CODE_TOUCHED,
-    CODE_OK,
-    CODE_NUMBER,
-    CODE_VERSION,
-    CODE_RESET,
-    CODE_HD,
-    CODE_VA,
-    CODE_EN,
-    CODE_NF,
-    CODE_NS,
-    CODE_EX,
-    CODE_ME,
-    CODE_MN,
-    CODE_ERROR,
-    CODE_CLIENT_ERROR,
-    CODE_SERVER_ERROR,
+    CODE_END,          /* END, for values and stats */
+    CODE_STORED, CODE_NOT_STORED, CODE_EXISTS, CODE_NOT_FOUND,
+    CODE_DELETED, CODE_TOUCHED, CODE_OK, CODE_NUMBER, CODE_VERSION, CODE_RESET,
+    CODE_HD, CODE_VA, CODE_EN, CODE_NF, CODE_NS, CODE_EX, CODE_ME, CODE_MN,
+    CODE_ERROR, CODE_CLIENT_ERROR, CODE_SERVER_ERROR,
 };
+/* clang-format on */
 
 /* Zero it (or reply_begin) before each reply. */
 struct reply_parser {

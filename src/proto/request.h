@@ -64,10 +64,10 @@ struct request {
      * remove the old value sends a delete).
      */
     struct slice answer;
-    size_t
-        swallow_bytes; /* any route: to be read and dropped behind *consumed, before the answer */
+    /* On any route: to be read and dropped behind *consumed, before the answer. */
+    size_t swallow_bytes;
 
-    bool noreply;           /* no answer at all, not even an error */
+    bool noreply;           /* no answer at all, not even an error: answer is empty too */
     bool quiet;             /* meta q: the replies that reply_is_quiet() names are dropped */
     bool is_safe_to_repeat; /* a second sending can change neither items nor replies */
     bool close;             /* close once the answer is out */
