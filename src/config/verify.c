@@ -1,0 +1,149 @@
+/*
+ * What is missing, what is there twice, and whether the ring can be built.
+ */
+#include "config/verify.h"
+
+#include "config/alloc.h"
+#include "config/attributes.h"
+#include "config/duplicates.h"
+#include "ring/placement.h"
+
+#include <inttypes.h>
+
+static unsigned line_of(const struct draft_lines *lines, enum key_section section,
+                        struct slice name)
+{
+    return lines->at[config_key_find(section, name) - config_keys];
+}
+
+static void check_required(struct draft *draft, size_t pool)
+{
+    char allowed[KEY_ALLOWED_MAX];
+
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+
+        if (key->section == SECTION_POOL && (key->flags & KEY_REQUIRED) != 0 &&
+            draft->pools[pool].at[i] == 0) {
+            error_list_add(&draft->errors, draft->config->pools[pool].line, key->name,
+                           "is missing in pool %s, needed: at least one, %s",
+                           draft->config->pools[pool].name, config_key_allowed(key, allowed));
+        }
+    }
+}
+
+static struct placement_server as_placed(const struct config_server *server)
+{
+    return (struct placement_server){
+        .host = server->address.host,
+        .port = server->address.port,
+        .is_unix = server->address.is_unix,
+        .name = server->name,
+        .weight = server->weight,
+    };
+}
+
+/* The placement is judged by building it; where no server is usable, over one of no meaning. */
+static void check_placement(struct draft *draft, size_t index)
+{
+    const struct config_pool *pool = &draft->config->pools[index];
+    const struct placement_server stand_in = {.host = "127.0.0.1", .port = 11211, .weight = 1};
+    size_t count = pool->server_count == 0 ? 1 : pool->server_count;
+    struct placement_server *servers =
+        (struct placement_server *)alloc_checked(calloc(count, sizeof(*servers)));
+    const struct placement_options options = {
+        .placement = pool->placement,
+        .key_hash = pool->key_hash,
+        .hash_tag = pool->hash_tag,
+        .hash_skip = pool->hash_skip,
+        .points = pool->points,
+    };
+    struct placement *placement;
+    char error[256] = "cannot be built";
+
+    servers[0] = stand_in;
+    for (size_t i = 0; i < pool->server_count; i++) {
+        servers[i] = as_placed(&pool->servers[i]);
+    }
+    placement = placement_new(&options, servers, count, error, sizeof(error));
+    if (placement == NULL) {
+        unsigned line = line_of(&draft->pools[index], SECTION_POOL, SLICE("placement"));
+
+        error_list_add(&draft->errors, line == 0 ? pool->line : line, "placement", "%s", error);
+    }
+    placement_free(placement);
+    free(servers);
+}
+
+/* A value that does not fit into all of the memory could never be stored. */
+static void check_memory(struct draft *draft)
+{
+    const struct config *config = draft->config;
+
+    if (config->max_memory_bytes < config->max_value_bytes) {
+        error_list_add(&draft->errors, line_of(&draft->proxy, SECTION_PROXY, SLICE("max_memory")),
+                       "max_memory",
+                       "is less than max_value_size, allowed: at least %" PRIu64 "b, or 0",
+                       config->max_value_bytes);
+    }
+}
+
+/* A port is listened on for one purpose. */
+static void check_listen_purpose(struct draft *draft, const struct config_listen *listen)
+{
+    const struct config *config = draft->config;
+    const struct {
+        const char *key;
+        bool is_set;
+        const struct config_listen *listen;
+    } others[] = {
+        {"admin", config->has_admin, &config->admin},
+        {"http", config->has_http, &config->http},
+    };
+    char text[ADDRESS_TEXT_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (others[i].is_set && address_equals(&others[i].listen->address, &listen->address)) {
+            error_list_add(&draft->errors, listen->line, "listen",
+                           "%s is already %s in line %u, allowed: an address of its own",
+                           address_format(&listen->address, text, sizeof(text)), others[i].key,
+                           others[i].listen->line);
+        }
+    }
+}
+
+static void check_admin_and_http(struct draft *draft)
+{
+    const struct config *config = draft->config;
+    char text[ADDRESS_TEXT_MAX];
+
+    if (config->has_admin && config->has_http &&
+        address_equals(&config->admin.address, &config->http.address)) {
+        error_list_add(&draft->errors, config->http.line, "http",
+                       "%s is already admin in line %u, allowed: an address of its own",
+                       address_format(&config->http.address, text, sizeof(text)),
+                       config->admin.line);
+    }
+}
+
+void config_verify(struct draft *draft)
+{
+    const struct config *config = draft->config;
+
+    check_memory(draft);
+    check_admin_and_http(draft);
+    if (config->pool_count == 0) {
+        error_list_add(&draft->errors, 1, "pool",
+                       "there is none, needed: a section [pool NAME] with listen and server");
+    }
+    duplicates_check_pools(draft);
+    duplicates_check_listens(draft);
+    for (size_t i = 0; i < config->pool_count; i++) {
+        check_required(draft, i);
+        duplicates_check_servers(draft, &config->pools[i]);
+        check_placement(draft, i);
+        for (size_t j = 0; j < config->pools[i].listen_count; j++) {
+            check_listen_purpose(draft, &config->pools[i].listens[j]);
+        }
+    }
+}
