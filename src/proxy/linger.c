@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct linger {
+struct given_up {
     struct list link;
     struct event event;
     int fd;
 };
 
-static void end(struct linger *linger)
+static void end(struct given_up *linger)
 {
     event_del(&linger->event);
     close(linger->fd);
@@ -31,7 +31,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 void linger_start(struct backend_set *set, int fd)
 {
-    struct linger *linger = malloc(sizeof(*linger));
+    struct given_up *linger = malloc(sizeof(*linger));
 
     if (linger == NULL) {
         close(fd);
@@ -48,6 +48,6 @@ void linger_stop_all(struct backend_set *set)
 {
     list_each_safe(at, after, &set->lingering)
     {
-        end(list_entry(at, struct linger, link));
+        end(list_entry(at, struct given_up, link));
     }
 }

@@ -121,7 +121,7 @@ static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
         const char *newline = memchr(text.data, '\n', text.len);
         size_t line_len = newline != NULL ? (size_t)(newline - text.data) : text.len;
         struct slice line = {text.data, line_len};
-        struct stat stat;
+        struct stat stat = {0};
         const char *blank;
 
         text.data += newline != NULL ? line_len + 1 : line_len;
