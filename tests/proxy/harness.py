@@ -713,8 +713,8 @@ class Client:
         It is answered by the proxy itself, so no server need be up for it, and no test sends
         the like.
         """
-        self.send(b'mn\r\n\r\nmn\r\n')
-        last = b'MN\r\nERROR\r\nMN\r\n'
+        self.send(b'mn\r\n\r\n' * 4)
+        last = b'MN\r\nERROR\r\n' * 4
         end = time.monotonic() + self.timeout
         while not self.buffer.endswith(last):
             if not self._fill(end):

@@ -390,7 +390,7 @@ class RepliesKeepTheirOrder(SameTest):
             for i in range(300):
                 key = b'p%d' % choose.randrange(20)
                 parts.append(choose.choice([
-                    b'get %s\r\n' % key, b'set %s 0 0 3\r\n%03d\r\n' % (key, i), b'delete %s\r\n' % key,
+                    b'get %s\r\n' % key, b'set %s 0 0 3\r\n%d\r\n' % (key, i + 100), b'delete %s\r\n' % key,
                     b'incr %s 5\r\n' % key, b'bogus\r\n', b'mg %s v\r\n' % key, b'mn\r\n',
                     b'add %s 0 0 1\r\n7\r\n' % key, b'append t%s 0 0 1\r\n9\r\n' % key,
                     b'ms t%s 3\r\n%03d\r\n' % (key, i), b'get t%s %s\r\n' % (key, key), b'\r\n',
