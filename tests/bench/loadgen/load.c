@@ -354,6 +354,14 @@ static void load_make_idles(struct load *load)
     }
 }
 
+static void load_pause(double seconds)
+{
+    struct timespec time = {(time_t)seconds, 0};
+
+    time.tv_nsec = (long)((seconds - (double)time.tv_sec) * NS_A_SECOND);
+    nanosleep(&time, NULL);
+}
+
 static void load_start_clients(struct load *load)
 {
     load_tell_time(load);
@@ -363,6 +371,7 @@ static void load_start_clients(struct load *load)
         load_tell_time(load);
         load_feed(load, &load->clients[i]);
     }
+    load_pause(load->options->pause_seconds);
 }
 
 static void load_read_cpu(struct load *load, uint64_t sign)

@@ -49,11 +49,12 @@ static const struct option_row rows[] = {
     { "seconds",      OPTION_REAL, FIELD(seconds), 0.001, 1e6, "measured time (2)" },
     { "requests",     OPTION_U64,  FIELD(requests), 1, 1e15, "measure so many requests instead" },
     { "warmup",       OPTION_REAL, FIELD(warmup_seconds), 0, 1e6, "seconds before the measured time (0.3; 0 with --requests)" },
+    { "pause",        OPTION_REAL, FIELD(pause_seconds), 0, 1e6, "seconds between sending the first requests and reading any answer (0)" },
     { "timeout",      OPTION_REAL, FIELD(timeout_seconds), 0.001, 1e6, "seconds of silence after which to give up (10)" },
     { "prefill",      OPTION_FLAG, FIELD(prefill), 0, 0, "set every key first" },
     { "idle",         OPTION_U32,  FIELD(idle), 0, 1000000, "further connections that do one get, then nothing" },
     { "hold",         OPTION_FLAG, FIELD(hold), 0, 0, "after the report keep connections until standard input ends" },
-    { "pipelined-burst", OPTION_BURST, 0, 0, 0, "10 clients with 1000 pipelined gets each, once" },
+    { "pipelined-burst", OPTION_BURST, 0, 0, 0, "10 clients, each sends 1000 gets and half a second later begins to read" },
     { "max-errors",   OPTION_U64,  FIELD(max_errors), 1, 1e15, "stop after so many errors (1000)" },
     { "seed",         OPTION_U64,  FIELD(seed), 0, 1e15, "of the random choices (1)" },
     { "watch",        OPTION_WATCH, 0, 1, 1e9, "PID whose CPU time is measured (repeatable)" },
@@ -104,6 +105,7 @@ static void option_burst(struct options *options)
     options->clients = 10;
     options->pipeline = 1000;
     options->requests = 10 * 1000;
+    options->pause_seconds = 0.5;
 }
 
 static void option_apply(struct options *options, const struct option_row *row, const char *text)

@@ -27,6 +27,7 @@ struct options {
     double seconds;
     uint64_t requests; /* stop after so many instead of after seconds; 0 means by time */
     double warmup_seconds;
+    double pause_seconds;   /* between sending the first requests and reading any answer */
     double timeout_seconds; /* of silence, after which the run is given up */
     bool prefill;
     uint32_t idle; /* further connections that do one get and then nothing */
