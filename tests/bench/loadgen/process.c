@@ -1,31 +1,34 @@
 #include "process.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-static uint64_t task_cpu_ns(pid_t pid, const char *task)
+/* The number that follows a name at the begin of a line of a file of /proc; 0 if there is none. */
+static uint64_t proc_number(const char *path, const char *name)
 {
-    char path[320];
-    uint64_t ns = 0;
+    char line[256];
+    uint64_t number = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, task);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return 0;
     }
-    if (fscanf(file, "%" SCNu64, &ns) != 1) {
-        ns = 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            number = strtoull(line + strlen(name), NULL, 10);
+            break;
+        }
     }
     fclose(file);
-    return ns;
+    return number;
 }
 
 uint64_t process_cpu_ns(pid_t pid)
 {
-    char path[64];
+    char path[320];
     uint64_t ns = 0;
     struct dirent *task;
 
@@ -36,7 +39,8 @@ uint64_t process_cpu_ns(pid_t pid)
     }
     while ((task = readdir(tasks)) != NULL) {
         if (task->d_name[0] != '.') {
-            ns += task_cpu_ns(pid, task->d_name);
+            snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, task->d_name);
+            ns += proc_number(path, "");
         }
     }
     closedir(tasks);
@@ -46,21 +50,9 @@ uint64_t process_cpu_ns(pid_t pid)
 uint64_t process_resident_kb(pid_t pid)
 {
     char path[64];
-    char line[256];
-    uint64_t kb = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    while (fgets(line, sizeof(line), file) != NULL) {
-        if (sscanf(line, "VmRSS: %" SCNu64, &kb) == 1) {
-            break;
-        }
-    }
-    fclose(file);
-    return kb;
+    return proc_number(path, "VmRSS:");
 }
 
 uint64_t process_own_cpu_ns(void)
