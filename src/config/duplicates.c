@@ -172,10 +172,11 @@ static void judge_addresses(struct draft *draft, const struct entry *first,
     }
 }
 
-void duplicates_check_servers(struct draft *draft, const struct config_pool *pool)
+bool duplicates_check_servers(struct draft *draft, const struct config_pool *pool)
 {
     struct entries labels = {0};
     struct entries addresses = {0};
+    size_t mistakes = draft->errors.count + draft->errors.dropped;
     char address[ADDRESS_TEXT_MAX];
 
     for (size_t i = 0; i < pool->server_count; i++) {
@@ -187,4 +188,5 @@ void duplicates_check_servers(struct draft *draft, const struct config_pool *poo
     }
     entries_finish(&labels, draft, judge_labels);
     entries_finish(&addresses, draft, judge_addresses);
+    return draft->errors.count + draft->errors.dropped == mistakes;
 }

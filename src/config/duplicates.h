@@ -9,6 +9,8 @@
 
 void duplicates_check_pools(struct draft *draft);
 void duplicates_check_listens(struct draft *draft);
-void duplicates_check_servers(struct draft *draft, const struct config_pool *pool);
+
+/* True where the pool has none. */
+MUST_CHECK bool duplicates_check_servers(struct draft *draft, const struct config_pool *pool);
 
 #endif

@@ -10,11 +10,7 @@
 
 #include <inttypes.h>
 
-static unsigned line_of(const struct draft_lines *lines, enum key_section section,
-                        struct slice name)
-{
-    return lines->at[config_key_find(section, name) - config_keys];
-}
+enum { RING_SENTENCE_MAX = 2048 }; /* it lists every placement there is */
 
 static void check_required(struct draft *draft, size_t pool)
 {
@@ -43,14 +39,83 @@ static struct placement_server as_placed(const struct config_server *server)
     };
 }
 
-/* The placement is judged by building it; where no server is usable, over one of no meaning. */
-static void check_placement(struct draft *draft, size_t index)
+/* The line of the server that the sentence "weight: server LABEL has ..." is about, or 0. */
+static unsigned line_of_server(const struct config_pool *pool, const char *sentence)
+{
+    static const char begin[] = "weight: server ";
+    struct slice label;
+    const char *end;
+
+    if (strncmp(sentence, begin, sizeof(begin) - 1) != 0) {
+        return 0;
+    }
+    end = strstr(sentence + sizeof(begin) - 1, " has ");
+    if (end == NULL) {
+        return 0;
+    }
+    label =
+        slice_make(sentence + sizeof(begin) - 1, (size_t)(end - sentence) - (sizeof(begin) - 1));
+    for (size_t i = 0; i < pool->server_count; i++) {
+        const struct config_server *server = &pool->servers[i];
+
+        /* a ring may call a server by its host alone */
+        if (slice_equals(slice_text(server->label), label) ||
+            slice_equals(slice_text(server->address.host), label)) {
+            return server->line;
+        }
+    }
+    return 0;
+}
+
+/*
+ * Adds what the ring has to say. Its sentence begins with the key at fault; what
+ * is not a key is something about the servers.
+ */
+static void add_ring_error(struct draft *draft, size_t index, const char *sentence)
 {
     const struct config_pool *pool = &draft->config->pools[index];
-    const struct placement_server stand_in = {.host = "127.0.0.1", .port = 11211, .weight = 1};
-    size_t count = pool->server_count == 0 ? 1 : pool->server_count;
+    const char *colon = strstr(sentence, ": ");
+    const struct config_key *key =
+        colon == NULL
+            ? NULL
+            : config_key_find(SECTION_POOL, slice_make(sentence, (size_t)(colon - sentence)));
+    unsigned line = 0;
+
+    if (key != NULL) {
+        sentence = colon + 2;
+        line = draft->pools[index].at[key - config_keys];
+    } else {
+        key = config_key_find(SECTION_POOL, SLICE("server"));
+        line = line_of_server(pool, sentence);
+    }
+    error_list_add(&draft->errors, draft->from_words || line == 0 ? pool->line : line, key->name,
+                   "%s", sentence);
+}
+
+static void check_servers_placed(struct draft *draft, size_t index,
+                                 const struct placement_options *options)
+{
+    const struct config_pool *pool = &draft->config->pools[index];
     struct placement_server *servers =
-        (struct placement_server *)alloc_checked(calloc(count, sizeof(*servers)));
+        (struct placement_server *)alloc_checked(calloc(pool->server_count, sizeof(*servers)));
+    struct placement *placement;
+    char error[RING_SENTENCE_MAX] = "placement: cannot be built";
+
+    for (size_t i = 0; i < pool->server_count; i++) {
+        servers[i] = as_placed(&pool->servers[i]);
+    }
+    placement = placement_new(options, servers, pool->server_count, error, sizeof(error));
+    if (placement == NULL) {
+        add_ring_error(draft, index, error);
+    }
+    placement_free(placement);
+    free(servers);
+}
+
+/* The placement is judged by building it, where there is something sound to build it of. */
+static void check_placement(struct draft *draft, size_t index, bool servers_are_sound)
+{
+    const struct config_pool *pool = &draft->config->pools[index];
     const struct placement_options options = {
         .placement = pool->placement,
         .key_hash = pool->key_hash,
@@ -58,21 +123,13 @@ static void check_placement(struct draft *draft, size_t index)
         .hash_skip = pool->hash_skip,
         .points = pool->points,
     };
-    struct placement *placement;
-    char error[256] = "cannot be built";
+    char error[RING_SENTENCE_MAX] = "placement: cannot be built";
 
-    servers[0] = stand_in;
-    for (size_t i = 0; i < pool->server_count; i++) {
-        servers[i] = as_placed(&pool->servers[i]);
+    if (!placement_options_check(&options, error, sizeof(error))) {
+        add_ring_error(draft, index, error);
+    } else if (servers_are_sound && pool->server_count > 0) {
+        check_servers_placed(draft, index, &options);
     }
-    placement = placement_new(&options, servers, count, error, sizeof(error));
-    if (placement == NULL) {
-        unsigned line = line_of(&draft->pools[index], SECTION_POOL, SLICE("placement"));
-
-        error_list_add(&draft->errors, line == 0 ? pool->line : line, "placement", "%s", error);
-    }
-    placement_free(placement);
-    free(servers);
 }
 
 /* A value that does not fit into all of the memory could never be stored. */
@@ -81,8 +138,9 @@ static void check_memory(struct draft *draft)
     const struct config *config = draft->config;
 
     if (config->max_memory_bytes < config->max_value_bytes) {
-        error_list_add(&draft->errors, line_of(&draft->proxy, SECTION_PROXY, SLICE("max_memory")),
-                       "max_memory",
+        const struct config_key *key = config_key_find(SECTION_PROXY, SLICE("max_memory"));
+
+        error_list_add(&draft->errors, draft->proxy.at[key - config_keys], key->name,
                        "is less than max_value_size, allowed: at least %" PRIu64 "b, or 0",
                        config->max_value_bytes);
     }
@@ -140,8 +198,7 @@ void config_verify(struct draft *draft)
     duplicates_check_listens(draft);
     for (size_t i = 0; i < config->pool_count; i++) {
         check_required(draft, i);
-        duplicates_check_servers(draft, &config->pools[i]);
-        check_placement(draft, i);
+        check_placement(draft, i, duplicates_check_servers(draft, &config->pools[i]));
         for (size_t j = 0; j < config->pools[i].listen_count; j++) {
             check_listen_purpose(draft, &config->pools[i].listens[j]);
         }

@@ -69,82 +69,78 @@ static const struct {
 /* clang-format on */
 
 START_TEST(reads_what_people_write)
-    {
-        struct address address;
-        char text[ADDRESS_TEXT_MAX];
-        const char *wrong =
-            address_parse(&address, slice_text(good[_i].text), good[_i].default_port);
+{
+    struct address address;
+    char text[ADDRESS_TEXT_MAX];
+    const char *wrong = address_parse(&address, slice_text(good[_i].text), good[_i].default_port);
 
-        ck_assert_msg(wrong == NULL, "%s: %s", good[_i].text, wrong);
-        ck_assert_str_eq(address.host, good[_i].host);
-        ck_assert_uint_eq(address.port, good[_i].port);
-        ck_assert_int_eq(address.is_unix, good[_i].is_unix);
-        ck_assert_str_eq(address_format(&address, text, sizeof(text)), good[_i].formatted);
-    }
-    END_TEST
+    ck_assert_msg(wrong == NULL, "%s: %s", good[_i].text, wrong);
+    ck_assert_str_eq(address.host, good[_i].host);
+    ck_assert_uint_eq(address.port, good[_i].port);
+    ck_assert_int_eq(address.is_unix, good[_i].is_unix);
+    ck_assert_str_eq(address_format(&address, text, sizeof(text)), good[_i].formatted);
+}
+END_TEST
 
-    START_TEST(reads_its_own_text_back)
-        {
-            struct address first;
-            struct address second;
-            char text[ADDRESS_TEXT_MAX];
+START_TEST(reads_its_own_text_back)
+{
+    struct address first;
+    struct address second;
+    char text[ADDRESS_TEXT_MAX];
 
-            ck_assert_ptr_null(
-                address_parse(&first, slice_text(good[_i].text), good[_i].default_port));
-            address_format(&first, text, sizeof(text));
-            ck_assert_ptr_null(address_parse(&second, slice_text(text), -1));
-            ck_assert(address_equals(&first, &second));
-            ck_assert_str_eq(first.host, second.host);
+    ck_assert_ptr_null(address_parse(&first, slice_text(good[_i].text), good[_i].default_port));
+    address_format(&first, text, sizeof(text));
+    ck_assert_ptr_null(address_parse(&second, slice_text(text), -1));
+    ck_assert(address_equals(&first, &second));
+    ck_assert_str_eq(first.host, second.host);
+}
+END_TEST
+
+START_TEST(says_what_is_wrong)
+{
+    struct address address;
+    const char *wrong = address_parse(&address, slice_text(bad[_i].text), -1);
+
+    ck_assert_msg(wrong != NULL, "\"%s\" was taken", bad[_i].text);
+    ck_assert_msg(strstr(wrong, bad[_i].wrong) != NULL, "\"%s\": %s", bad[_i].text, wrong);
+}
+END_TEST
+
+START_TEST(reads_no_byte_behind_the_slice)
+{
+    const char *text = good[_i].text;
+    struct address address;
+
+    for (size_t len = 0; len <= strlen(text); len++) {
+        char *exact = malloc(len + 1);
+
+        ck_assert_ptr_nonnull(exact);
+        memcpy(exact + 1, text, len); /* ends at the end of the allocation */
+        if (address_parse(&address, slice_make(exact + 1, len), -1) == NULL) {
+            ck_assert_uint_le(strlen(address.host), len);
         }
-        END_TEST
+        free(exact);
+    }
+}
+END_TEST
 
-        START_TEST(says_what_is_wrong)
-            {
-                struct address address;
-                const char *wrong = address_parse(&address, slice_text(bad[_i].text), -1);
+START_TEST(bounds_the_length)
+{
+    char text[600];
+    struct address address;
 
-                ck_assert_msg(wrong != NULL, "\"%s\" was taken", bad[_i].text);
-                ck_assert_msg(strstr(wrong, bad[_i].wrong) != NULL, "\"%s\": %s", bad[_i].text,
-                              wrong);
-            }
-            END_TEST
+    memset(text, 'a', sizeof(text));
+    ck_assert_ptr_null(address_parse(&address, slice_make(text, 255), 1));
+    ck_assert_ptr_nonnull(address_parse(&address, slice_make(text, 256), 1));
+    memcpy(text, "unix:/", 6);
+    ck_assert_ptr_null(address_parse(&address, slice_make(text, 5 + 107), 1));
+    ck_assert_uint_eq(strlen(address.host), 107);
+    ck_assert_ptr_nonnull(address_parse(&address, slice_make(text, 5 + 108), 1));
+    ck_assert_ptr_nonnull(address_parse(&address, slice_make("a\0b", 3), 1));
+}
+END_TEST
 
-            START_TEST(reads_no_byte_behind_the_slice)
-                {
-                    const char *text = good[_i].text;
-                    struct address address;
-
-                    for (size_t len = 0; len <= strlen(text); len++) {
-                        char *exact = malloc(len + 1);
-
-                        ck_assert_ptr_nonnull(exact);
-                        memcpy(exact + 1, text, len); /* ends at the end of the allocation */
-                        if (address_parse(&address, slice_make(exact + 1, len), -1) == NULL) {
-                            ck_assert_uint_le(strlen(address.host), len);
-                        }
-                        free(exact);
-                    }
-                }
-                END_TEST
-
-                START_TEST(bounds_the_length)
-                    {
-                        char text[600];
-                        struct address address;
-
-                        memset(text, 'a', sizeof(text));
-                        ck_assert_ptr_null(address_parse(&address, slice_make(text, 255), 1));
-                        ck_assert_ptr_nonnull(address_parse(&address, slice_make(text, 256), 1));
-                        memcpy(text, "unix:/", 6);
-                        ck_assert_ptr_null(address_parse(&address, slice_make(text, 5 + 107), 1));
-                        ck_assert_uint_eq(strlen(address.host), 107);
-                        ck_assert_ptr_nonnull(
-                            address_parse(&address, slice_make(text, 5 + 108), 1));
-                        ck_assert_ptr_nonnull(address_parse(&address, slice_make("a\0b", 3), 1));
-                    }
-                    END_TEST
-
-                    /* clang-format off */
+/* clang-format off */
 static const struct {
     const char *a;
     const char *b;
@@ -160,21 +156,21 @@ static const struct {
     { "127.0.0.1:1",      "[::ffff:127.0.0.1]:1", false },
     { "localhost:1",      "127.0.0.1:1",          false },
 };
-                    /* clang-format on */
+/* clang-format on */
 
-                    START_TEST(compares_addresses_not_spellings)
-                        {
-                            struct address a;
-                            struct address b;
+START_TEST(compares_addresses_not_spellings)
+{
+    struct address a;
+    struct address b;
 
-                            ck_assert_ptr_null(address_parse(&a, slice_text(pairs[_i].a), -1));
-                            ck_assert_ptr_null(address_parse(&b, slice_text(pairs[_i].b), -1));
-                            ck_assert_int_eq(address_equals(&a, &b), pairs[_i].equal);
-                            ck_assert_int_eq(address_equals(&b, &a), pairs[_i].equal);
-                        }
-                        END_TEST
+    ck_assert_ptr_null(address_parse(&a, slice_text(pairs[_i].a), -1));
+    ck_assert_ptr_null(address_parse(&b, slice_text(pairs[_i].b), -1));
+    ck_assert_int_eq(address_equals(&a, &b), pairs[_i].equal);
+    ck_assert_int_eq(address_equals(&b, &a), pairs[_i].equal);
+}
+END_TEST
 
-                        /* clang-format off */
+/* clang-format off */
 static const struct {
     const char *text;
     int family; /* AF_UNSPEC: has to be resolved */
@@ -185,50 +181,43 @@ static const struct {
     { "unix:/run/x",           AF_UNIX,   "unix" },
     { "localhost:1",           AF_UNSPEC, "" },
 };
-                        /* clang-format on */
+/* clang-format on */
 
-                        START_TEST(only_literals_have_a_kernel_form)
-                            {
-                                struct address address;
-                                struct endpoint endpoint;
-                                char text[ADDRESS_TEXT_MAX];
-                                bool is_literal;
+START_TEST(only_literals_have_a_kernel_form)
+{
+    struct address address;
+    struct endpoint endpoint;
+    char text[ADDRESS_TEXT_MAX];
+    bool is_literal;
 
-                                ck_assert_ptr_null(
-                                    address_parse(&address, slice_text(kernel[_i].text), -1));
-                                is_literal = address_to_endpoint(&address, &endpoint);
-                                ck_assert_int_eq(is_literal, kernel[_i].family != AF_UNSPEC);
-                                if (is_literal) {
-                                    ck_assert_int_eq(endpoint.at.any.sa_family, kernel[_i].family);
-                                    ck_assert_uint_le(endpoint.len, sizeof(endpoint.at));
-                                    ck_assert_str_eq(endpoint_format(&endpoint, text, sizeof(text)),
-                                                     kernel[_i].formatted);
-                                }
-                            }
-                            END_TEST
+    ck_assert_ptr_null(address_parse(&address, slice_text(kernel[_i].text), -1));
+    is_literal = address_to_endpoint(&address, &endpoint);
+    ck_assert_int_eq(is_literal, kernel[_i].family != AF_UNSPEC);
+    if (is_literal) {
+        ck_assert_int_eq(endpoint.at.any.sa_family, kernel[_i].family);
+        ck_assert_uint_le(endpoint.len, sizeof(endpoint.at));
+        ck_assert_str_eq(endpoint_format(&endpoint, text, sizeof(text)), kernel[_i].formatted);
+    }
+}
+END_TEST
 
-                            int main(void)
-                            {
-                                Suite *suite = suite_create("address");
-                                TCase *tests = tcase_create("address");
-                                SRunner *runner = srunner_create(suite);
-                                int failed;
+int main(void)
+{
+    Suite *suite = suite_create("address");
+    TCase *tests = tcase_create("address");
+    SRunner *runner = srunner_create(suite);
+    int failed;
 
-                                suite_add_tcase(suite, tests);
-                                tcase_add_loop_test(tests, reads_what_people_write, 0,
-                                                    ARRAY_LEN(good));
-                                tcase_add_loop_test(tests, reads_its_own_text_back, 0,
-                                                    ARRAY_LEN(good));
-                                tcase_add_loop_test(tests, says_what_is_wrong, 0, ARRAY_LEN(bad));
-                                tcase_add_loop_test(tests, reads_no_byte_behind_the_slice, 0,
-                                                    ARRAY_LEN(good));
-                                tcase_add_test(tests, bounds_the_length);
-                                tcase_add_loop_test(tests, compares_addresses_not_spellings, 0,
-                                                    ARRAY_LEN(pairs));
-                                tcase_add_loop_test(tests, only_literals_have_a_kernel_form, 0,
-                                                    ARRAY_LEN(kernel));
-                                srunner_run_all(runner, CK_ENV);
-                                failed = srunner_ntests_failed(runner);
-                                srunner_free(runner);
-                                return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-                            }
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, reads_what_people_write, 0, ARRAY_LEN(good));
+    tcase_add_loop_test(tests, reads_its_own_text_back, 0, ARRAY_LEN(good));
+    tcase_add_loop_test(tests, says_what_is_wrong, 0, ARRAY_LEN(bad));
+    tcase_add_loop_test(tests, reads_no_byte_behind_the_slice, 0, ARRAY_LEN(good));
+    tcase_add_test(tests, bounds_the_length);
+    tcase_add_loop_test(tests, compares_addresses_not_spellings, 0, ARRAY_LEN(pairs));
+    tcase_add_loop_test(tests, only_literals_have_a_kernel_form, 0, ARRAY_LEN(kernel));
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -20,44 +20,43 @@ static struct config *load(const char *text)
 }
 
 START_TEST(every_row_is_complete)
-    {
-        const struct config_key *key = &config_keys[_i];
-        char allowed[KEY_ALLOWED_MAX];
-        size_t help = strlen(key->help);
+{
+    const struct config_key *key = &config_keys[_i];
+    char allowed[KEY_ALLOWED_MAX];
+    size_t help = strlen(key->help);
 
-        ck_assert(help > 0 && key->help[help - 1] == '.');
-        ck_assert(strlen(config_key_allowed(key, allowed)) > 0);
-        ck_assert(strlen(config_key_type_text(key)) > 0);
-        ck_assert_uint_le(key->min, key->max);
-        ck_assert_int_eq(key->type == KEY_CHOICE, key->choices != NULL);
-        ck_assert_ptr_eq(config_key_find(key->section, slice_text(key->name)), key);
-        ck_assert_int_eq((key->flags & KEY_REPEATS) != 0,
-                         key->type == KEY_LISTEN || key->type == KEY_SERVER);
-    }
-    END_TEST
+    ck_assert(help > 0 && key->help[help - 1] == '.');
+    ck_assert(strlen(config_key_allowed(key, allowed)) > 0);
+    ck_assert(strlen(config_key_type_text(key)) > 0);
+    ck_assert_uint_le(key->min, key->max);
+    ck_assert_int_eq(key->type == KEY_CHOICE, key->choices != NULL);
+    ck_assert_ptr_eq(config_key_find(key->section, slice_text(key->name)), key);
+    ck_assert_int_eq((key->flags & KEY_REPEATS) != 0,
+                     key->type == KEY_LISTEN || key->type == KEY_SERVER);
+}
+END_TEST
 
-    /* diff.c and the promise of the manual depend on it */
-    START_TEST(every_key_of_a_pool_changes_live)
-        {
-            ck_assert(config_keys[_i].section == SECTION_PROXY ||
-                      (config_keys[_i].flags & KEY_LIVE) != 0);
-        }
-        END_TEST
+/* diff.c and the promise of the manual depend on it */
+START_TEST(every_key_of_a_pool_changes_live)
+{
+    ck_assert(config_keys[_i].section == SECTION_PROXY || (config_keys[_i].flags & KEY_LIVE) != 0);
+}
+END_TEST
 
-        START_TEST(every_default_is_a_value_of_its_key)
-            {
-                const struct config_key *key = &config_keys[_i];
-                union {
-                    struct config proxy;
-                    struct config_pool pool;
-                } target = {0};
+START_TEST(every_default_is_a_value_of_its_key)
+{
+    const struct config_key *key = &config_keys[_i];
+    union {
+        struct config proxy;
+        struct config_pool pool;
+    } target = {0};
 
-                config_value_set_default(key, &target);
-                config_value_free_all(key->section, &target);
-            }
-            END_TEST
+    config_value_set_default(key, &target);
+    config_value_free_all(key->section, &target);
+}
+END_TEST
 
-            /* clang-format off */
+/* clang-format off */
 static const struct {
     enum key_section section;
     const char *written;
@@ -77,60 +76,55 @@ static const struct {
     { SECTION_POOL,  "",                NULL },
     { SECTION_POOL,  "a_name_that_is_longer_than_any_key_of_ours_could_be", NULL },
 };
-            /* clang-format on */
+/* clang-format on */
 
-            START_TEST(suggests_what_was_meant)
-                {
-                    const struct config_key *key =
-                        config_key_nearest(typos[_i].section, slice_text(typos[_i].written));
+START_TEST(suggests_what_was_meant)
+{
+    const struct config_key *key =
+        config_key_nearest(typos[_i].section, slice_text(typos[_i].written));
 
-                    if (typos[_i].nearest == NULL) {
-                        ck_assert_msg(key == NULL, "%s: %s", typos[_i].written,
-                                      key == NULL ? "" : key->name);
-                    } else {
-                        ck_assert_msg(key != NULL, "%s", typos[_i].written);
-                        ck_assert_str_eq(key->name, typos[_i].nearest);
-                    }
-                }
-                END_TEST
+    if (typos[_i].nearest == NULL) {
+        ck_assert_msg(key == NULL, "%s: %s", typos[_i].written, key == NULL ? "" : key->name);
+    } else {
+        ck_assert_msg(key != NULL, "%s", typos[_i].written);
+        ck_assert_str_eq(key->name, typos[_i].nearest);
+    }
+}
+END_TEST
 
-                START_TEST(counts_edits_between_words)
-                    {
-                        ck_assert_uint_eq(config_key_distance(SLICE("listen"), SLICE("listen"), 3),
-                                          0);
-                        ck_assert_uint_eq(config_key_distance(SLICE("listen"), SLICE("lisen"), 3),
-                                          1);
-                        ck_assert_uint_eq(config_key_distance(SLICE("kitten"), SLICE("sitting"), 3),
-                                          3);
-                        ck_assert_uint_eq(config_key_distance(SLICE("kitten"), SLICE("sitting"), 2),
-                                          3);
-                        ck_assert_uint_eq(config_key_distance(SLICE(""), SLICE("abc"), 5), 3);
-                    }
-                    END_TEST
+START_TEST(counts_edits_between_words)
+{
+    ck_assert_uint_eq(config_key_distance(SLICE("listen"), SLICE("listen"), 3), 0);
+    ck_assert_uint_eq(config_key_distance(SLICE("listen"), SLICE("lisen"), 3), 1);
+    ck_assert_uint_eq(config_key_distance(SLICE("kitten"), SLICE("sitting"), 3), 3);
+    ck_assert_uint_eq(config_key_distance(SLICE("kitten"), SLICE("sitting"), 2), 3);
+    ck_assert_uint_eq(config_key_distance(SLICE(""), SLICE("abc"), 5), 3);
+}
+END_TEST
 
-                    START_TEST(prints_every_key)
-                        {
-                            char *text = NULL;
-                            size_t len = 0;
-                            FILE *out = open_memstream(&text, &len);
-                            size_t lines = 0;
+START_TEST(prints_every_key)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    size_t lines = 0;
 
-                            ck_assert_ptr_nonnull(out);
-                            config_print_keys(out);
-                            fclose(out);
-                            for (size_t i = 0; i < len; i++) {
-                                lines += text[i] == '\n';
-                            }
-                            ck_assert_uint_eq(lines, config_key_count + 1);
-                            for (size_t i = 0; i < config_key_count; i++) {
-                                ck_assert_ptr_nonnull(strstr(text, config_keys[i].name));
-                                ck_assert_ptr_nonnull(strstr(text, config_keys[i].help));
-                            }
-                            free(text);
-                        }
-                        END_TEST
+    ck_assert_ptr_nonnull(out);
+    config_print_keys(out);
+    fclose(out);
+    for (size_t i = 0; i < len; i++) {
+        lines += text[i] == '\n';
+    }
+    ck_assert_uint_eq(lines, config_key_count + 1);
+    for (size_t i = 0; i < config_key_count; i++) {
+        ck_assert_ptr_nonnull(strstr(text, config_keys[i].name));
+        ck_assert_ptr_nonnull(strstr(text, config_keys[i].help));
+    }
+    free(text);
+}
+END_TEST
 
-                        /* clang-format off */
+/* clang-format off */
 static const struct {
     const char *before;
     const char *after;
@@ -151,62 +145,55 @@ static const struct {
     { "[proxy]\nworkers=1\n", "[proxy]\nworkers=1\nlog_level=debug\nmax_clients=1\n"
       "client_idle_timeout=1s\nmax_value_size=2m\nmax_memory=1g\ndrain_timeout=0\n", "" },
 };
-                        /* clang-format on */
+/* clang-format on */
 
-                        static void note_key(void *arg, const char *key)
-                        {
-                            strcat((char *)arg, key);
-                            strcat((char *)arg, ",");
-                        }
+static void note_key(void *arg, const char *key)
+{
+    strcat((char *)arg, key);
+    strcat((char *)arg, ",");
+}
 
-                        START_TEST(tells_the_keys_that_need_a_restart)
-                            {
-                                char before_text[512];
-                                char after_text[512];
-                                char told[512] = "";
-                                struct config *before;
-                                struct config *after;
-                                size_t commas = 0;
+START_TEST(tells_the_keys_that_need_a_restart)
+{
+    char before_text[512];
+    char after_text[512];
+    char told[512] = "";
+    struct config *before;
+    struct config *after;
+    size_t commas = 0;
 
-                                snprintf(before_text, sizeof(before_text), "%s%s", diffs[_i].before,
-                                         MINIMAL);
-                                snprintf(after_text, sizeof(after_text), "%s%s", diffs[_i].after,
-                                         MINIMAL);
-                                before = load(before_text);
-                                after = load(after_text);
-                                for (const char *p = diffs[_i].told; *p != '\0'; p++) {
-                                    commas += *p == ',';
-                                }
-                                ck_assert_uint_eq(config_diff_fixed(before, after, note_key, told),
-                                                  commas);
-                                ck_assert_str_eq(told, diffs[_i].told);
-                                config_free(before);
-                                config_free(after);
-                            }
-                            END_TEST
+    snprintf(before_text, sizeof(before_text), "%s%s", diffs[_i].before, MINIMAL);
+    snprintf(after_text, sizeof(after_text), "%s%s", diffs[_i].after, MINIMAL);
+    before = load(before_text);
+    after = load(after_text);
+    for (const char *p = diffs[_i].told; *p != '\0'; p++) {
+        commas += *p == ',';
+    }
+    ck_assert_uint_eq(config_diff_fixed(before, after, note_key, told), commas);
+    ck_assert_str_eq(told, diffs[_i].told);
+    config_free(before);
+    config_free(after);
+}
+END_TEST
 
-                            int main(void)
-                            {
-                                Suite *suite = suite_create("keys");
-                                TCase *tests = tcase_create("keys");
-                                SRunner *runner = srunner_create(suite);
-                                int keys = (int)config_key_count;
-                                int failed;
+int main(void)
+{
+    Suite *suite = suite_create("keys");
+    TCase *tests = tcase_create("keys");
+    SRunner *runner = srunner_create(suite);
+    int keys = (int)config_key_count;
+    int failed;
 
-                                suite_add_tcase(suite, tests);
-                                tcase_add_loop_test(tests, every_row_is_complete, 0, keys);
-                                tcase_add_loop_test(tests, every_key_of_a_pool_changes_live, 0,
-                                                    keys);
-                                tcase_add_loop_test(tests, every_default_is_a_value_of_its_key, 0,
-                                                    keys);
-                                tcase_add_loop_test(tests, suggests_what_was_meant, 0,
-                                                    ARRAY_LEN(typos));
-                                tcase_add_test(tests, counts_edits_between_words);
-                                tcase_add_test(tests, prints_every_key);
-                                tcase_add_loop_test(tests, tells_the_keys_that_need_a_restart, 0,
-                                                    ARRAY_LEN(diffs));
-                                srunner_run_all(runner, CK_ENV);
-                                failed = srunner_ntests_failed(runner);
-                                srunner_free(runner);
-                                return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-                            }
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, every_row_is_complete, 0, keys);
+    tcase_add_loop_test(tests, every_key_of_a_pool_changes_live, 0, keys);
+    tcase_add_loop_test(tests, every_default_is_a_value_of_its_key, 0, keys);
+    tcase_add_loop_test(tests, suggests_what_was_meant, 0, ARRAY_LEN(typos));
+    tcase_add_test(tests, counts_edits_between_words);
+    tcase_add_test(tests, prints_every_key);
+    tcase_add_loop_test(tests, tells_the_keys_that_need_a_restart, 0, ARRAY_LEN(diffs));
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

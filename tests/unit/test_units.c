@@ -100,70 +100,66 @@ static const struct {
 /* clang-format on */
 
 START_TEST(takes_a_number_with_its_unit_or_refuses)
-    {
-        uint64_t value = 0;
+{
+    uint64_t value = 0;
 
-        ck_assert_msg(cases[_i].parse(slice_text(cases[_i].text), &value) == cases[_i].want,
-                      "\"%s\"", cases[_i].text);
-        ck_assert_uint_eq(value, cases[_i].value);
+    ck_assert_msg(cases[_i].parse(slice_text(cases[_i].text), &value) == cases[_i].want, "\"%s\"",
+                  cases[_i].text);
+    ck_assert_uint_eq(value, cases[_i].value);
+}
+END_TEST
+
+START_TEST(takes_decimals_exactly)
+{
+    double value = 0;
+    enum units_result result = units_parse_decimal(slice_text(decimals[_i].text), &value);
+
+    ck_assert_msg(result == decimals[_i].want, "\"%s\"", decimals[_i].text);
+    ck_assert(result != UNITS_DONE || value == decimals[_i].value);
+}
+END_TEST
+
+START_TEST(writes_the_shortest_text_that_reads_back)
+{
+    char text[UNITS_TEXT_MAX];
+    uint64_t value = 1;
+
+    ck_assert_str_eq(units_format_duration(formats[_i].value, text), formats[_i].duration);
+    ck_assert_int_eq(units_parse_duration(slice_text(text), &value), UNITS_DONE);
+    ck_assert_uint_eq(value, formats[_i].value);
+    ck_assert_str_eq(units_format_size(formats[_i].value, text), formats[_i].size);
+    ck_assert_int_eq(units_parse_size(slice_text(text), &value), UNITS_DONE);
+    ck_assert_uint_eq(value, formats[_i].value);
+}
+END_TEST
+
+START_TEST(yes_is_yes_and_no_is_no)
+{
+    static const char *const neither[] = {"", "y", "YES", "true", "1", "yess", "on"};
+    bool yes = false;
+
+    ck_assert(units_parse_yes_no(SLICE("yes"), &yes) && yes);
+    ck_assert(units_parse_yes_no(SLICE("no"), &yes) && !yes);
+    for (size_t i = 0; i < ARRAY_LEN(neither); i++) {
+        ck_assert(!units_parse_yes_no(slice_text(neither[i]), &yes));
     }
-    END_TEST
+}
+END_TEST
 
-    START_TEST(takes_decimals_exactly)
-        {
-            double value = 0;
-            enum units_result result = units_parse_decimal(slice_text(decimals[_i].text), &value);
+int main(void)
+{
+    Suite *suite = suite_create("units");
+    TCase *tests = tcase_create("units");
+    SRunner *runner = srunner_create(suite);
+    int failed;
 
-            ck_assert_msg(result == decimals[_i].want, "\"%s\"", decimals[_i].text);
-            ck_assert(result != UNITS_DONE || value == decimals[_i].value);
-        }
-        END_TEST
-
-        START_TEST(writes_the_shortest_text_that_reads_back)
-            {
-                char text[UNITS_TEXT_MAX];
-                uint64_t value = 1;
-
-                ck_assert_str_eq(units_format_duration(formats[_i].value, text),
-                                 formats[_i].duration);
-                ck_assert_int_eq(units_parse_duration(slice_text(text), &value), UNITS_DONE);
-                ck_assert_uint_eq(value, formats[_i].value);
-                ck_assert_str_eq(units_format_size(formats[_i].value, text), formats[_i].size);
-                ck_assert_int_eq(units_parse_size(slice_text(text), &value), UNITS_DONE);
-                ck_assert_uint_eq(value, formats[_i].value);
-            }
-            END_TEST
-
-            START_TEST(yes_is_yes_and_no_is_no)
-                {
-                    static const char *const neither[] = {"",  "y",    "YES", "true",
-                                                          "1", "yess", "on"};
-                    bool yes = false;
-
-                    ck_assert(units_parse_yes_no(SLICE("yes"), &yes) && yes);
-                    ck_assert(units_parse_yes_no(SLICE("no"), &yes) && !yes);
-                    for (size_t i = 0; i < ARRAY_LEN(neither); i++) {
-                        ck_assert(!units_parse_yes_no(slice_text(neither[i]), &yes));
-                    }
-                }
-                END_TEST
-
-                int main(void)
-                {
-                    Suite *suite = suite_create("units");
-                    TCase *tests = tcase_create("units");
-                    SRunner *runner = srunner_create(suite);
-                    int failed;
-
-                    suite_add_tcase(suite, tests);
-                    tcase_add_loop_test(tests, takes_a_number_with_its_unit_or_refuses, 0,
-                                        ARRAY_LEN(cases));
-                    tcase_add_loop_test(tests, takes_decimals_exactly, 0, ARRAY_LEN(decimals));
-                    tcase_add_loop_test(tests, writes_the_shortest_text_that_reads_back, 0,
-                                        ARRAY_LEN(formats));
-                    tcase_add_test(tests, yes_is_yes_and_no_is_no);
-                    srunner_run_all(runner, CK_ENV);
-                    failed = srunner_ntests_failed(runner);
-                    srunner_free(runner);
-                    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-                }
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, takes_a_number_with_its_unit_or_refuses, 0, ARRAY_LEN(cases));
+    tcase_add_loop_test(tests, takes_decimals_exactly, 0, ARRAY_LEN(decimals));
+    tcase_add_loop_test(tests, writes_the_shortest_text_that_reads_back, 0, ARRAY_LEN(formats));
+    tcase_add_test(tests, yes_is_yes_and_no_is_no);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
