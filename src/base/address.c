@@ -255,3 +255,17 @@ bool address_equals(const struct address *a, const struct address *b)
     return strcmp(address_canonical(a, text_a, sizeof(text_a)),
                   address_canonical(b, text_b, sizeof(text_b))) == 0;
 }
+
+bool endpoint_is_local(const struct endpoint *endpoint)
+{
+    switch (endpoint->at.any.sa_family) {
+    case AF_UNIX:
+        return true;
+    case AF_INET:
+        return (ntohl(endpoint->at.v4.sin_addr.s_addr) >> 24) == 127;
+    case AF_INET6:
+        return IN6_IS_ADDR_LOOPBACK(&endpoint->at.v6.sin6_addr);
+    default:
+        return false;
+    }
+}

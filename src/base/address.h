@@ -57,6 +57,9 @@ char *endpoint_format(const struct endpoint *endpoint, char *out, size_t size);
 char *address_canonical(const struct address *address, char *out, size_t size);
 
 /* True where both are the same address, however spelled. */
+/* True for loopback and unix addresses: nothing outside this host reaches them. */
+bool endpoint_is_local(const struct endpoint *endpoint);
+
 bool address_equals(const struct address *a, const struct address *b);
 
 #endif

@@ -16,8 +16,8 @@
 #include <xxhash.h>
 
 enum {
-    POINTS_MAX = 1 << 26,       /* on a ring: a gigabyte with what building needs */
-    POINTS_EACH_MAX = 100000,   /* what points = may ask for */
+    POINTS_MAX = 1 << 26,     /* on a ring: a gigabyte with what building needs */
+    POINTS_EACH_MAX = 100000, /* what points = may ask for */
     WORDS_TEXT_MAX = 2048,
 };
 #define WEIGHT_MAX 4294967295.0
@@ -206,8 +206,10 @@ static bool measure(struct build *build, char *error, size_t size)
         }
         build->cells = table_cells(recipe->table, recipe->count, build->weights, build->count);
         if (build->cells == 0) {
-            snprintf(error, size, "weight: they make a table of more than %d cells; divide all by "
-                                  "the same number", TABLE_CELLS_MAX);
+            snprintf(error, size,
+                     "weight: they make a table of more than %d cells; divide all by "
+                     "the same number",
+                     TABLE_CELLS_MAX);
             return false;
         }
     }
@@ -233,8 +235,8 @@ static size_t total_bytes(const struct build *build, const struct placement_opti
     const struct recipe *recipe = &build->recipe;
     size_t bytes = sizeof(struct placement) + 64;
 
-    bytes += text_bytes(recipe->skip) + text_bytes(options->hash_skip) +
-             text_bytes(options->hash_stop);
+    bytes +=
+        text_bytes(recipe->skip) + text_bytes(options->hash_skip) + text_bytes(options->hash_stop);
     bytes += build->count * sizeof(uint32_t) + 8;
     switch (recipe->kind) {
     case KIND_RING:
@@ -316,8 +318,7 @@ static bool fill(struct placement *placement, const struct build *build, char **
         cells = take(at, build->cells * sizeof(*cells));
         placement->cells = cells;
         placement->cell_count = (uint32_t)build->cells;
-        return table_fill(build->recipe.table, cells, build->cells, &build->labels,
-                          build->weights);
+        return table_fill(build->recipe.table, cells, build->cells, &build->labels, build->weights);
     case KIND_RENDEZVOUS:
         fill_scores(placement, build, at);
         break;
@@ -415,8 +416,8 @@ struct placement *placement_new(const struct placement_options *options,
 struct placement *placement_from_points(const struct placement_point *points, size_t count,
                                         size_t servers)
 {
-    const size_t bytes = sizeof(struct placement) + servers * sizeof(uint32_t) + 16 +
-                         ring_bytes(count);
+    const size_t bytes =
+        sizeof(struct placement) + servers * sizeof(uint32_t) + 16 + ring_bytes(count);
     struct placement *placement = calloc(1, bytes);
     struct ring_point *sorted = calloc(count, sizeof(*sorted));
     bool is_built = false;
@@ -437,8 +438,8 @@ struct placement *placement_from_points(const struct placement_point *points, si
         for (size_t i = 0; i < count; i++) {
             sorted[i] = (struct ring_point){points[i].place, points[i].server};
         }
-        is_built =
-            ring_build(&placement->ring, take(&at, ring_bytes(count)), sorted, count, by_rank, true);
+        is_built = ring_build(&placement->ring, take(&at, ring_bytes(count)), sorted, count,
+                              by_rank, true);
     }
     free(sorted);
     if (!is_built) {

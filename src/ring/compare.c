@@ -13,8 +13,8 @@
 
 enum {
     SAMPLE_KEYS = 1 << 19,
-    DISCRETE_BITS = 15,        /* so few values are simply gone through */
-    PERIOD_MAX = 1 << 24,      /* of two tables by remainder */
+    DISCRETE_BITS = 15,   /* so few values are simply gone through */
+    PERIOD_MAX = 1 << 24, /* of two tables by remainder */
 };
 
 /* 2 to the power of a ring's or a hash's bits, as what lengths are divided by. */
@@ -41,7 +41,13 @@ static void arc_walk_init(struct arc_walk *walk, const struct placement *placeme
 /* The least hash of the current arc. */
 static uint64_t arc_start(const struct arc_walk *walk)
 {
-    return walk->entry == 0 ? 0 : ring_place(&walk->placement->ring, walk->entry - 1) + 1;
+    uint64_t before;
+
+    if (walk->entry == 0) {
+        return 0;
+    }
+    before = ring_place(&walk->placement->ring, walk->entry - 1);
+    return before == UINT64_MAX ? before : before + 1;
 }
 
 static void arc_walk_on(struct arc_walk *walk)
@@ -230,8 +236,7 @@ static bool hashes_are_unrelated(const struct placement *a, const struct placeme
         [HASH_JAVA_FNV1A_32] = 6, [HASH_JAVA_FNV1_64] = 6,  [HASH_JAVA_FNV1A_64] = 6,
     };
 
-    return kin[a->recipe.key_hash] != kin[b->recipe.key_hash] && slices_agree(a, b) &&
-           !a->has_tag;
+    return kin[a->recipe.key_hash] != kin[b->recipe.key_hash] && slices_agree(a, b) && !a->has_tag;
 }
 
 bool placement_compare(const struct placement *before, const uint8_t *before_live,
@@ -292,8 +297,7 @@ static void base_shares(const struct placement *placement, double *shares)
         return;
     }
     for (uint32_t i = 0; i < placement->servers; i++) {
-        shares[i] =
-            placement->inverse_weight != NULL ? 1 / placement->inverse_weight[i] : 1;
+        shares[i] = placement->inverse_weight != NULL ? 1 / placement->inverse_weight[i] : 1;
     }
 }
 

@@ -31,9 +31,7 @@ static size_t write_label(enum label_rule rule, const struct placement_server *s
     const bool is_v6 = !server->is_unix && strchr(host, ':') != NULL;
 
     if (server->is_unix) {
-        const char *tail = rule == LABEL_SHORT         ? ":0"
-                           : rule == LABEL_SHORT_COLON ? ":"
-                                                       : "";
+        const char *tail = rule == LABEL_SHORT ? ":0" : rule == LABEL_SHORT_COLON ? ":" : "";
         return (size_t)snprintf(out, size, "%s%s", host, tail);
     }
     switch (rule) {

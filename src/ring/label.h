@@ -13,9 +13,9 @@ enum { LABEL_MAX = 640 };
 
 struct labels {
     size_t count;
-    struct slice *of;    /* a label for each server, in text */
-    uint32_t *by_rank;   /* servers in the order of the tie rule */
-    uint32_t *rank;      /* the other way round */
+    struct slice *of;  /* a label for each server, in text */
+    uint32_t *by_rank; /* servers in the order of the tie rule */
+    uint32_t *rank;    /* the other way round */
     char *text;
 };
 

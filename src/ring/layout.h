@@ -14,7 +14,7 @@ struct placement {
     struct recipe recipe; /* the row, with what the options and the weights changed */
     size_t bytes;
     uint32_t servers;
-    uint64_t seed;       /* of the key hash */
+    uint64_t seed;        /* of the key hash */
     unsigned place_shift; /* from a hash to a place on the ring */
     bool takes_whole_key; /* no tag, prefix or stop to look for */
     bool has_tag;
@@ -24,10 +24,10 @@ struct placement {
     struct ring ring;
     const uint32_t *cells; /* of a table */
     uint32_t cell_count;
-    const uint32_t *by_rank;       /* servers in the order that decides draws */
-    const uint64_t *label_hash;    /* rendezvous */
-    const double *inverse_weight;  /* rendezvous */
-    const struct slice *labels;    /* pymemcache: "label-" */
+    const uint32_t *by_rank;      /* servers in the order that decides draws */
+    const uint64_t *label_hash;   /* rendezvous */
+    const double *inverse_weight; /* rendezvous */
+    const struct slice *labels;   /* pymemcache: "label-" */
     struct score_table scores;
 };
 

@@ -21,7 +21,8 @@
 
 enum { BLOCK_BYTES = 64, LENGTH_AT = 56 };
 
-static inline __attribute__((always_inline)) void md5_block(uint32_t state[4], const unsigned char *block)
+static inline __attribute__((always_inline)) void md5_block(uint32_t state[4],
+                                                            const unsigned char *block)
 {
     uint32_t words[16];
     uint32_t a = state[0];

@@ -4,7 +4,7 @@
  */
 #include "ring/recipe.h"
 
-#define RING .kind = KIND_RING
+#define RING  .kind = KIND_RING
 #define TABLE .kind = KIND_TABLE
 
 /* clang-format off */

@@ -17,25 +17,25 @@ enum recipe_kind {
 
 /* How a server without name= is called in the ring. */
 enum label_rule {
-    LABEL_ADDRESS,           /* host:port, [v6]:port, /path */
-    LABEL_FULL,              /* host:port always, IPv6 bare; /path */
-    LABEL_SHORT,             /* host where the port is 11211, else host:port; /path:0 */
-    LABEL_SHORT_COLON,       /* the same, but /path: */
-    LABEL_SLASH,             /* /host:port always */
-    LABEL_HOST_AND_FULL,     /* host/host:port */
-    LABEL_JAVA,              /* Java's text of an address */
-    LABEL_HOST_NUL_PORT,     /* host, a zero byte, port */
+    LABEL_ADDRESS,       /* host:port, [v6]:port, /path */
+    LABEL_FULL,          /* host:port always, IPv6 bare; /path */
+    LABEL_SHORT,         /* host where the port is 11211, else host:port; /path:0 */
+    LABEL_SHORT_COLON,   /* the same, but /path: */
+    LABEL_SLASH,         /* /host:port always */
+    LABEL_HOST_AND_FULL, /* host/host:port */
+    LABEL_JAVA,          /* Java's text of an address */
+    LABEL_HOST_NUL_PORT, /* host, a zero byte, port */
 };
 
 enum point_rule {
-    POINTS_DIGEST,         /* four 32-bit points of MD5(label-i) */
-    POINTS_KEY_HASH,       /* one point of the key hash of label-i */
-    POINTS_DIGEST_IF_MD5,  /* POINTS_DIGEST where the key hash is md5, else POINTS_KEY_HASH */
-    POINTS_ONE_AT_A_TIME,  /* one 32-bit point of that hash, whatever keys are hashed by */
-    POINTS_XXH3,           /* one 64-bit point of XXH3(label-i) */
-    POINTS_XXH3_32,        /* its low 32 bits */
-    POINTS_CRC_CHAIN,      /* each the CRC-32 of label and the point before */
-    POINTS_MD5_64,         /* one 64-bit point of MD5(label#i) */
+    POINTS_DIGEST,        /* four 32-bit points of MD5(label-i) */
+    POINTS_KEY_HASH,      /* one point of the key hash of label-i */
+    POINTS_DIGEST_IF_MD5, /* POINTS_DIGEST where the key hash is md5, else POINTS_KEY_HASH */
+    POINTS_ONE_AT_A_TIME, /* one 32-bit point of that hash, whatever keys are hashed by */
+    POINTS_XXH3,          /* one 64-bit point of XXH3(label-i) */
+    POINTS_XXH3_32,       /* its low 32 bits */
+    POINTS_CRC_CHAIN,     /* each the CRC-32 of label and the point before */
+    POINTS_MD5_64,        /* one 64-bit point of MD5(label#i) */
 };
 
 /* How weights become points, `count` being the recipe's. */
@@ -83,11 +83,12 @@ struct recipe {
     enum tie_rule tie;
     enum key_rule key;
     enum table_rule table;
-    bool decimals;          /* weights need not be whole */
-    bool empty_tag_counts;  /* {} hashes no byte at all, instead of the whole key */
-    bool bytes_repr;        /* keys hashed as Python writes bytes */
-    const char *skip;       /* default hash_skip */
-    const char *if_weighted; /* the row whose label, points, weight and tie hold once a weight > 1 */
+    bool decimals;         /* weights need not be whole */
+    bool empty_tag_counts; /* {} hashes no byte at all, instead of the whole key */
+    bool bytes_repr;       /* keys hashed as Python writes bytes */
+    const char *skip;      /* default hash_skip */
+    const char
+        *if_weighted; /* the row whose label, points, weight and tie hold once a weight > 1 */
     const char *summary;
 };
 

@@ -42,8 +42,8 @@ size_t ring_bytes(size_t count);
  * of least rank comes first. points is scratch afterwards. count >= 1. is_64:
  * places differ, or are looked for, in the lower half too. False: out of memory.
  */
-MUST_CHECK bool ring_build(struct ring *ring, void *memory, struct ring_point *points,
-                           size_t count, const uint32_t *rank, bool is_64);
+MUST_CHECK bool ring_build(struct ring *ring, void *memory, struct ring_point *points, size_t count,
+                           const uint32_t *rank, bool is_64);
 
 /* ring_seek's second half, for buckets that hold many points. */
 uint32_t ring_seek_crowded(const struct ring *ring, uint32_t bucket, uint64_t place);

@@ -30,9 +30,9 @@ static inline struct score score_of(const struct score_table *table, uint64_t se
     const uint64_t draw = hash_mix(seed);
     const uint64_t u = draw | 1; /* 0 has no logarithm */
     const int zeros = __builtin_clzll(u);
-    const uint64_t mantissa = u << zeros << 1; /* without its leading 1 */
-    const uint64_t step = mantissa >> 54;              /* the top 10 bits */
-    const uint64_t within = mantissa << 10 >> 32;      /* the next 32 */
+    const uint64_t mantissa = u << zeros << 1;    /* without its leading 1 */
+    const uint64_t step = mantissa >> 54;         /* the top 10 bits */
+    const uint64_t within = mantissa << 10 >> 32; /* the next 32 */
     const uint64_t from = table->log2_of[step];
     const uint64_t log2 = from + ((table->log2_of[step + 1] - from) * within >> 32);
     const uint64_t cost = ((uint64_t)(zeros + 1) << 32) - log2;

@@ -88,7 +88,8 @@ static bool fill_maglev(uint32_t *cells, size_t count, const struct labels *labe
         const struct slice label = labels->of[i];
 
         walks[i].at = (uint32_t)(XXH3_64bits_withSeed(label.data, label.len, 1) % count);
-        walks[i].step = (uint32_t)(XXH3_64bits_withSeed(label.data, label.len, 2) % (count - 1)) + 1;
+        walks[i].step =
+            (uint32_t)(XXH3_64bits_withSeed(label.data, label.len, 2) % (count - 1)) + 1;
         greatest = weights[i] > greatest ? weights[i] : greatest;
     }
     memset(cells, 0xff, count * sizeof(*cells));
@@ -219,8 +220,8 @@ static void match_slots(struct deal *deal, uint32_t *cells, size_t count)
             deal->last[server] = slot;
             deal->held[server]++;
             is_first = false;
-            slot = deal->held[server] > deal->due[server] ? take_worst(deal, server)
-                                                          : PLACEMENT_NONE;
+            slot =
+                deal->held[server] > deal->due[server] ? take_worst(deal, server) : PLACEMENT_NONE;
         }
     }
     for (uint32_t server = 0; server < deal->labels->count; server++) {

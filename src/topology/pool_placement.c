@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct placement *pool_placement_new(const struct config_pool *pool, char *error,
-                                     size_t error_size)
+struct placement *pool_placement_new(const struct config_pool *pool, char *error, size_t error_size)
 {
     const struct placement_options options = {
         .placement = pool->placement,
