@@ -212,7 +212,7 @@ void adopt_nothing(struct worker *worker)
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
-            backend_fail(&set->backends[i], LEG_REMOVED);
+            backend_close(&set->backends[i]);
         }
         list_remove(&set->retired_link);
         backend_set_free(set);

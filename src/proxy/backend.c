@@ -13,6 +13,7 @@ enum {
     QUEUE_BYTES_MAX = 32 << 20, /* that wait to be written to one server on one connection */
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MAX_MS = 1000,
+    PATIENCE_TIMEOUTS = 10, /* a request lives at most so many request_timeouts */
     HUNG_TIMEOUTS = 3, /* request_timeouts of silence until the connection is given up */
 };
 
@@ -399,6 +400,23 @@ void backend_retire(struct backend *backend)
     }
 }
 
+void backend_close(struct backend *backend)
+{
+    struct leg *leg = take_pipeline(backend);
+
+    drop_socket(backend, false);
+    if (backend->state != BACKEND_IDLE) {
+        set_state(backend, BACKEND_IDLE);
+    }
+    while (leg != NULL) {
+        struct leg *next = leg->next;
+
+        unpipe(backend, leg);
+        exchange_leg_failed(leg, LEG_REMOVED);
+        leg = next;
+    }
+}
+
 /* The server closed a connection on which nothing was under way: no failure. */
 static void close_idle(struct backend *backend)
 {
@@ -488,6 +506,14 @@ static void finish_reply(struct backend *backend, struct leg *leg, const struct 
     exchange_leg_done(leg, reply->code);
 }
 
+/* memcached says this, unasked, to a connection beyond its limit, and closes. */
+static bool is_crowded(const char *data, size_t len)
+{
+    static const char text[] = "ERROR Too many open connections";
+
+    return len >= sizeof(text) - 1 && memcmp(data, text, sizeof(text) - 1) == 0;
+}
+
 /*
  * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
  * SIZE_MAX where the connection has failed.
@@ -497,11 +523,17 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
     uint64_t max_value_bytes = UINT32_MAX / 2;
     size_t taken = 0;
 
+    backend->broken_cause = LEG_BROKEN;
+
     while (taken < len) {
         struct leg *leg = backend->first;
         struct reply reply;
         enum reply_event event;
 
+        if (!backend->has_replied && is_crowded(data + taken, len - taken)) {
+            backend->broken_cause = LEG_CROWDED;
+            return SIZE_MAX;
+        }
         if (leg == NULL || !leg->is_begun || leg->is_answered) {
             return SIZE_MAX; /* nothing was asked */
         }
@@ -536,7 +568,7 @@ static bool take_input(struct backend *backend, struct chunk *chunk, size_t star
     size_t rest;
 
     if (taken == SIZE_MAX) {
-        backend_fail(backend, LEG_BROKEN);
+        backend_fail(backend, backend->broken_cause);
         return false;
     }
     rest = len - taken;
@@ -598,7 +630,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
             if (backend->body == NULL) {
                 chunk_unref(body);
             }
-            backend_fail(backend, LEG_BROKEN);
+            backend_fail(backend, backend->broken_cause);
             return;
         }
         chunk_unref(body);
@@ -843,6 +875,22 @@ void backend_settle(struct backend *backend)
     }
 }
 
+/*
+ * When the leg's time is up: request_timeout after it was queued, or after the server's last sign
+ * of life, since one that answers in its own time is not hung; but not for ever.
+ */
+static uint64_t due_us(const struct backend *backend, const struct leg *leg)
+{
+    uint64_t timeout_us = backend->set->entry_timeout_us;
+    uint64_t alive_us = backend->last_read_us + timeout_us;
+    uint64_t last_us = leg->deadline_us + (PATIENCE_TIMEOUTS - 1) * timeout_us;
+
+    if (backend->state != BACKEND_READY || alive_us <= leg->deadline_us) {
+        return leg->deadline_us;
+    }
+    return alive_us < last_us ? alive_us : last_us;
+}
+
 /* Fails legs past their deadline; returns the first deadline that is not due. */
 static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
 {
@@ -852,8 +900,8 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
     while (leg != NULL) {
         struct leg *next = leg->next;
 
-        if (!leg->is_done && leg->deadline_us > now_us) {
-            return leg->deadline_us;
+        if (!leg->is_done && due_us(backend, leg) > now_us) {
+            return due_us(backend, leg);
         }
         if (leg->is_done) {
             before = leg;

@@ -45,6 +45,7 @@ struct backend {
     uint32_t endpoint; /* number of the address in use */
     uint32_t endpoints_tried; /* of this attempt */
     enum leg_cause last_cause; /* BACKEND_WAITING: why */
+    enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
     bool has_replied; /* since it was connected */
 };
 
@@ -81,6 +82,9 @@ bool backend_set_is_idle(const struct backend_set *set);
  * leg->line and leg->value are set; slices without a chunk must live until settled.
  */
 void backend_submit(struct backend *backend, struct leg *leg);
+
+/* Closes at once; what is under way fails. Counts and logs nothing: it is our own doing. */
+void backend_close(struct backend *backend);
 
 /* The server was removed: what was begun is finished, what was not fails or moves. */
 void backend_retire(struct backend *backend);

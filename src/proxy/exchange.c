@@ -22,6 +22,7 @@ static const char *const cause_texts[LEG_CAUSES] = {
     [LEG_CONNECT_TIMEOUT] = "connect timed out",
     [LEG_RESET] = "connection reset",
     [LEG_CLOSED] = "connection closed",
+    [LEG_CROWDED] = "too many open connections",
     [LEG_TIMEOUT] = "request timed out",
     [LEG_BROKEN] = "broken reply",
     [LEG_QUEUE_FULL] = "too many requests waiting",
@@ -60,7 +61,6 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
     exchange->started_us = worker->now_us;
     exchange->noreply = request->noreply;
     exchange->quiet = request->quiet;
-    exchange->close = request->close;
     exchange->is_safe_to_repeat = request->is_safe_to_repeat;
     exchange->legs = &exchange->first;
     list_init(&exchange->waiting_link);
@@ -249,9 +249,6 @@ static bool answer_now(struct client *client, const struct request *request)
         !outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather,
                    &worker->pool)) {
         return false;
-    }
-    if (request->close) {
-        client_finish(client, request->command->id != COMMAND_QUIT);
     }
     return true;
 }

@@ -27,6 +27,7 @@ enum leg_cause {
     LEG_CONNECT_TIMEOUT,
     LEG_RESET,           /* the connection broke */
     LEG_CLOSED,          /* the server closed the connection */
+    LEG_CROWDED,         /* the server takes no more connections */
     LEG_TIMEOUT,         /* no reply within request_timeout */
     LEG_BROKEN,          /* the server sent what cannot be a reply */
     LEG_QUEUE_FULL,      /* too many bytes wait for this server */
@@ -89,7 +90,6 @@ struct exchange {
     bool quiet;
     bool is_safe_to_repeat;
     bool is_released;      /* the client has its answer, or is gone */
-    bool close;            /* close the client behind the answer */
     bool is_settings;      /* stats settings: the first server's, no sums */
     enum leg_cause cause;  /* where it failed without any leg */
     struct piece answer;   /* if not empty, the answer whatever the legs say */

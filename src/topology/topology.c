@@ -18,6 +18,9 @@ void listen_socket_put(struct listen_socket *socket)
     if (socket != NULL &&
         atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
         close(socket->fd);
+        if (socket->address.is_unix) {
+            unlink(socket->address.host); /* where it may; a later start replaces a stale one */
+        }
         free(socket);
     }
 }
