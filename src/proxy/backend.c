@@ -13,7 +13,7 @@ enum {
     QUEUE_BYTES_MAX = 32 << 20, /* that wait to be written to one server on one connection */
     BACKOFF_FIRST_MS = 20,
     BACKOFF_MAX_MS = 1000,
-    PATIENCE_TIMEOUTS = 10, /* a request lives at most so many request_timeouts */
+    TRICKLE_TIMEOUTS = 9, /* so many request_timeouts more for a reply that is coming slowly */
     HUNG_TIMEOUTS = 3, /* request_timeouts of silence until the connection is given up */
 };
 
@@ -485,6 +485,7 @@ static void finish_reply(struct backend *backend, struct leg *leg, const struct 
 {
     backend->is_mid_reply = false;
     backend->has_replied = true;
+    backend->last_reply_us = backend->worker->now_us;
     backend->backoff_ms = 0;
     if (reply->code == CODE_VERSION) {
         atomic_store_explicit(&backend->set->server->version,
@@ -876,19 +877,23 @@ void backend_settle(struct backend *backend)
 }
 
 /*
- * When the leg's time is up: request_timeout after it was queued, or after the server's last sign
- * of life, since one that answers in its own time is not hung; but not for ever.
+ * When the leg's time is up: request_timeout after it was queued, or after the server's last whole
+ * reply, since one that answers in its own time is not hung and every reply brings the leg nearer;
+ * a reply that only trickles in counts as life for some timeouts, not for ever.
  */
 static uint64_t due_us(const struct backend *backend, const struct leg *leg)
 {
     uint64_t timeout_us = backend->set->entry_timeout_us;
-    uint64_t alive_us = backend->last_read_us + timeout_us;
-    uint64_t last_us = leg->deadline_us + (PATIENCE_TIMEOUTS - 1) * timeout_us;
+    uint64_t due = leg->deadline_us;
+    uint64_t trickle_us = backend->last_read_us + timeout_us;
+    uint64_t last_us = leg->deadline_us + TRICKLE_TIMEOUTS * timeout_us;
 
-    if (backend->state != BACKEND_READY || alive_us <= leg->deadline_us) {
-        return leg->deadline_us;
+    if (backend->state != BACKEND_READY) {
+        return due;
     }
-    return alive_us < last_us ? alive_us : last_us;
+    trickle_us = trickle_us < last_us ? trickle_us : last_us;
+    due = trickle_us > due ? trickle_us : due;
+    return backend->last_reply_us + timeout_us > due ? backend->last_reply_us + timeout_us : due;
 }
 
 /* Fails legs past their deadline; returns the first deadline that is not due. */

@@ -41,6 +41,7 @@ struct backend {
     uint64_t connect_deadline_us;
     uint64_t retry_at_us;
     uint64_t last_read_us;
+    uint64_t last_reply_us; /* the last whole reply */
     uint32_t backoff_ms;
     uint32_t endpoint; /* number of the address in use */
     uint32_t endpoints_tried; /* of this attempt */
