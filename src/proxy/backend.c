@@ -4,6 +4,7 @@
 #include "base/socket.h"
 #include "proxy/client.h"
 #include "proxy/linger.h"
+#include "proxy/standin.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,10 @@
 enum {
     QUEUE_BYTES_MAX = 32 << 20, /* that wait to be written to one server on one connection */
     BACKOFF_FIRST_MS = 20,
-    BACKOFF_MAX_MS = 1000,
+    BACKOFF_MAX_MS = 250,
+    LINGER_WAIT_US = 50000, /* between looks whether a connection given up has ended */
+    VERDICT_GAP_US = 20000,
+    ALIVE_GAP_US = 50000,
     TRICKLE_TIMEOUTS = 9, /* so many request_timeouts more for a reply that is coming slowly */
     HUNG_TIMEOUTS = 3, /* request_timeouts of silence until the connection is given up */
 };
@@ -144,6 +148,7 @@ void backend_set_free(struct backend_set *set)
         }
     }
     linger_stop_all(set);
+    journal_clear(&set->journal);
     server_put(set->server);
     free(set);
 }
@@ -155,7 +160,49 @@ bool backend_set_is_idle(const struct backend_set *set)
             return false;
         }
     }
-    return list_is_empty(&set->lingering);
+    return list_is_empty(&set->lingering) && set->standing_in == 0;
+}
+
+enum server_standing backend_set_standing(const struct backend_set *set)
+{
+    return set->pool == NULL
+               ? STANDING_DOWN
+               : (enum server_standing)set->pool->live[set->entry - set->pool->servers];
+}
+
+bool backend_set_is_cut(const struct backend_set *set)
+{
+    switch (backend_set_standing(set)) {
+    case STANDING_LIVE:
+        return false;
+    case STANDING_GATED:
+        return set->entry->is_cut;
+    case STANDING_OUT:
+    case STANDING_DOWN:
+        break;
+    }
+    return true;
+}
+
+/* Tells the control plane that the server failed at something begun at begun_us. */
+static void post_verdict(struct backend_set *set, enum leg_cause cause, uint64_t begun_us)
+{
+    struct worker *worker = set->worker;
+    struct verdict_mail *mail;
+
+    if (set->pool == NULL || worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
+        return;
+    }
+    mail = malloc(sizeof(*mail));
+    if (mail == NULL) {
+        return;
+    }
+    set->last_verdict_us = worker->now_us;
+    mail->mail.kind = CONTROL_MAIL_VERDICT;
+    mail->server = server_get(set->server);
+    mail->cause = (int)cause;
+    mail->begun_us = begun_us;
+    mailbox_post(worker->all->control, &mail->mail);
 }
 
 static uint32_t leg_bytes(const struct leg *leg)
@@ -170,6 +217,7 @@ static void unpipe(struct backend *backend, struct leg *leg)
     leg->next = NULL;
     leg->exchange->legs_piped--;
     backend->piped--;
+    standin_release(leg);
 }
 
 /* Takes leg, which is not begun, out of the middle of the pipeline. */
@@ -216,6 +264,15 @@ static void pipe_leg(struct backend *backend, struct leg *leg)
     backend->unsent_bytes += leg_bytes(leg);
 }
 
+/*
+ * True for a leg that is not answered with the failure of a connect: a write, which no other
+ * server may take until this one is judged, and which can wait so long.
+ */
+static bool may_wait(const struct leg *leg)
+{
+    return leg->exchange->is_write && leg->may_move && !leg->is_begun;
+}
+
 void backend_submit(struct backend *backend, struct leg *leg)
 {
     struct worker *worker = backend->worker;
@@ -226,7 +283,8 @@ void backend_submit(struct backend *backend, struct leg *leg)
         exchange_leg_failed(leg, LEG_REMOVED);
         return;
     }
-    if (backend->state == BACKEND_WAITING && worker->now_us < backend->retry_at_us) {
+    if (backend->state == BACKEND_WAITING && worker->now_us < backend->retry_at_us &&
+        !may_wait(leg)) {
         exchange_leg_failed(leg, backend->last_cause);
         return;
     }
@@ -242,7 +300,8 @@ void backend_submit(struct backend *backend, struct leg *leg)
     pipe_leg(backend, leg);
     if (backend->state == BACKEND_READY) {
         mark_dirty(backend);
-    } else if (backend->state != BACKEND_CONNECTING) {
+    } else if (backend->state == BACKEND_IDLE ||
+               (backend->state == BACKEND_WAITING && worker->now_us >= backend->retry_at_us)) {
         backend->endpoints_tried = 0;
         connect_next(backend);
     }
@@ -292,11 +351,26 @@ static void connect_failed(struct backend *backend, enum leg_cause cause)
     backend_fail(backend, cause);
 }
 
+/* What an earlier connection was sent may still be carried out: a new one must not overtake it. */
+static void wait_for_linger(struct backend *backend)
+{
+    backend->retry_at_us = backend->worker->now_us + LINGER_WAIT_US;
+    backend->last_cause = LEG_TIMEOUT;
+    set_state(backend, BACKEND_WAITING);
+    worker_want_deadline(backend->worker, backend->retry_at_us);
+}
+
 static void connect_next(struct backend *backend)
 {
     struct worker *worker = backend->worker;
     const struct topology_server *entry = backend->set->entry;
     bool done;
+
+    if (!list_is_empty(&backend->set->lingering)) {
+        wait_for_linger(backend);
+        return;
+    }
+    backend->connect_begun_us = worker->now_us;
 
     if (entry->endpoint_count == 0) {
         backend_fail(backend, LEG_UNRESOLVED);
@@ -357,17 +431,32 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
     bool is_first_failure = backend->state == BACKEND_READY || backend->backoff_ms == 0;
 
     count(&backend->worker->counters, COUNTER_BACKEND_FAILURES);
+    if (backend->state != BACKEND_READY) {
+        post_verdict(backend->set, cause, backend->connect_begun_us);
+    } else if (leg != NULL) {
+        post_verdict(backend->set, cause, leg->deadline_us - backend->set->entry_timeout_us);
+    }
     if (is_first_failure) {
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
     schedule_retry(backend, cause);
-    drop_socket(backend, cause == LEG_TIMEOUT || cause == LEG_BROKEN);
+    drop_socket(backend, cause == LEG_TIMEOUT);
     while (leg != NULL) {
         struct leg *next = leg->next;
+        struct standing *standing = leg->standing;
 
+        leg->standing = NULL; /* a leg that stays stands in for whom it did */
         unpipe(backend, leg);
-        exchange_leg_failed(leg, cause);
+        leg->standing = standing;
+        if (backend->state == BACKEND_WAITING && !leg->is_done && may_wait(leg)) {
+            pipe_leg(backend, leg);
+        } else {
+            exchange_leg_failed(leg, cause);
+        }
         leg = next;
+    }
+    if (backend->state == BACKEND_WAITING && backend->first != NULL) {
+        worker_want_deadline(backend->worker, backend->retry_at_us);
     }
 }
 
@@ -417,6 +506,88 @@ void backend_close(struct backend *backend)
     }
 }
 
+/*
+ * Puts a stand-in for leg, whose reply is to be dropped, in its place in the pipeline, so that leg
+ * itself is free to go elsewhere. False: out of memory.
+ */
+static bool leave_ghost(struct backend *backend, struct leg *before, struct leg *leg)
+{
+    struct exchange *ghost = calloc(1, sizeof(*ghost));
+
+    if (ghost == NULL) {
+        return false;
+    }
+    ghost->worker = backend->worker;
+    ghost->command = leg->exchange->command;
+    ghost->is_released = true;
+    ghost->legs = &ghost->first;
+    ghost->leg_count = 1;
+    ghost->legs_piped = 1;
+    list_init(&ghost->waiting_link);
+    outq_init(&ghost->first.replies);
+    ghost->first.exchange = ghost;
+    ghost->first.backend = backend;
+    ghost->first.next = leg->next;
+    ghost->first.kind = leg->kind;
+    ghost->first.deadline_us = leg->deadline_us;
+    ghost->first.is_sent = true;
+    ghost->first.is_begun = true;
+    ghost->first.is_done = true;
+    ghost->first.is_piped = true;
+    ghost->first.is_discarding = true;
+    ghost->first.skips_keys = true;
+    if (before != NULL) {
+        before->next = &ghost->first;
+    } else {
+        backend->first = &ghost->first;
+    }
+    if (backend->last == leg) {
+        backend->last = &ghost->first;
+    }
+    count(&backend->worker->counters, COUNTER_IN_FLIGHT);
+    backend->piped++;
+    unpipe(backend, leg);
+    return true;
+}
+
+/* Sends leg, no longer in the pipeline, where the topology says, or fails it for good. */
+static void reroute(struct leg *leg)
+{
+    outq_fini(&leg->replies);
+    leg->hits = 0;
+    leg->next_ordinal = 0;
+    leg->next_key = leg->line.data + leg->keys_at;
+    leg->is_sent = false;
+    leg->is_begun = false;
+    exchange_leg_route(leg);
+}
+
+void backend_cut(struct backend *backend)
+{
+    struct leg *before = NULL;
+    struct leg *leg = backend->first;
+
+    while (leg != NULL) {
+        struct leg *next = leg->next;
+
+        if (leg->is_done || leg->exchange->is_released) {
+            before = leg; /* a ghost already, or nobody waits */
+        } else if (!leg->is_begun) {
+            unlink_unsent(backend, before, leg);
+            reroute(leg);
+        } else if (leg->is_sent && leg->exchange->is_safe_to_repeat &&
+                   leave_ghost(backend, before, leg)) {
+            before = before != NULL ? before->next : backend->first;
+            count(&backend->worker->counters, COUNTER_RETRIES);
+            reroute(leg);
+        } else {
+            exchange_leg_failed(leg, LEG_DOWN);
+            before = leg;
+        }
+        leg = next;
+    }
+}
+
 /* The server closed a connection on which nothing was under way: no failure. */
 static void close_idle(struct backend *backend)
 {
@@ -449,7 +620,9 @@ static bool on_header(struct backend *backend, struct leg *leg, const struct rep
 {
     struct exchange *exchange = leg->exchange;
 
-    if (leg->kind == REPLY_VALUES) {
+    if (leg->skips_keys) {
+        leg->hits++;
+    } else if (leg->kind == REPLY_VALUES) {
         if (!take_key(leg, reply->key, &leg->value_ordinal)) {
             return false;
         }
@@ -487,6 +660,11 @@ static void finish_reply(struct backend *backend, struct leg *leg, const struct 
     backend->has_replied = true;
     backend->last_reply_us = backend->worker->now_us;
     backend->backoff_ms = 0;
+    if (backend->last_reply_us - backend->set->last_alive_us > ALIVE_GAP_US) {
+        backend->set->last_alive_us = backend->last_reply_us;
+        atomic_store_explicit(&backend->set->server->last_reply_us, backend->last_reply_us,
+                              memory_order_relaxed);
+    }
     if (reply->code == CODE_VERSION) {
         atomic_store_explicit(&backend->set->server->version,
                               server_version_parse(slice_make(data + 8, reply->bytes - 8)),
@@ -913,11 +1091,14 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
         } else {
             count(&backend->worker->counters, COUNTER_TIMEOUTS);
             if (leg->is_begun) {
+                post_verdict(backend->set, LEG_TIMEOUT,
+                             leg->deadline_us - backend->set->entry_timeout_us);
                 before = leg;
             } else {
                 unlink_unsent(backend, before, leg);
             }
-            exchange_leg_failed(leg, LEG_TIMEOUT);
+            exchange_leg_failed(leg, backend->state == BACKEND_WAITING ? backend->last_cause
+                                                                       : LEG_TIMEOUT);
         }
         leg = next;
     }
@@ -948,6 +1129,17 @@ uint64_t backend_expire(struct backend *backend, uint64_t now_us)
     }
     if (backend->first != NULL) {
         next_us = expire_legs(backend, now_us);
+    }
+    if (backend->state == BACKEND_WAITING && backend->first != NULL) {
+        if (backend->set->pool == NULL) {
+            backend_retire(backend);
+        } else if (now_us >= backend->retry_at_us) {
+            backend->endpoints_tried = 0;
+            connect_next(backend);
+        }
+        if (backend->state == BACKEND_WAITING && backend->retry_at_us < next_us) {
+            next_us = backend->retry_at_us;
+        }
     }
     hung_us = hung_at_us(backend);
     if (now_us >= hung_us) {

@@ -7,6 +7,7 @@
 #define PROXY_BACKEND_H
 
 #include "proxy/exchange.h"
+#include "proxy/journal.h"
 
 enum backend_state {
     BACKEND_IDLE,       /* no socket; the next leg opens one */
@@ -39,6 +40,7 @@ struct backend {
     uint64_t body_left;    /* bytes still to be read into body */
 
     uint64_t connect_deadline_us;
+    uint64_t connect_begun_us;
     uint64_t retry_at_us;
     uint64_t last_read_us;
     uint64_t last_reply_us; /* the last whole reply */
@@ -57,6 +59,11 @@ struct backend_set {
     const struct topology_pool *pool;     /* in the adopted topology; NULL once removed */
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
+    struct journal journal;  /* what was written on its behalf while it was out */
+    uint32_t standing_in;    /* writes under way elsewhere on its behalf */
+    uint64_t last_verdict_us;
+    uint64_t last_alive_us;  /* as told to server->last_reply_us */
+    bool was_cut;            /* its legs were sent away when its standing changed */
     struct list retired_link;
     struct list lingering; /* connections given up, until the server has closed them */
     unsigned count;
@@ -75,7 +82,19 @@ void backend_set_free(struct backend_set *set);
 void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
                        const struct topology_server *entry);
 
-/* True where no leg is under way and nothing lingers. */
+/* What the adopted topology says of the set's server. */
+enum server_standing backend_set_standing(const struct backend_set *set);
+
+/* True where its requests are not to be sent, nor what is under way waited for. */
+bool backend_set_is_cut(const struct backend_set *set);
+
+/*
+ * Sends the legs under way elsewhere, or fails them where that is not safe; their late replies
+ * are dropped. The connections stay, to see when the server has done what it was sent.
+ */
+void backend_cut(struct backend *backend);
+
+/* True where nothing is under way to it or on its behalf, and nothing lingers. */
 bool backend_set_is_idle(const struct backend_set *set);
 
 /*
