@@ -264,13 +264,30 @@ static void pipe_leg(struct backend *backend, struct leg *leg)
     backend->unsent_bytes += leg_bytes(leg);
 }
 
+/* True where some other server of the pool is connected: one that could stand in. */
+static bool has_standin(const struct backend_set *set)
+{
+    for (uint32_t s = 0; set->pool != NULL && s < set->pool->server_count; s++) {
+        const struct backend_set *other =
+            set->worker->sets[set->pool->servers[s].server->slot];
+
+        for (unsigned i = 0; other != set && i < other->count; i++) {
+            if (other->backends[i].state == BACKEND_READY) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /*
  * True for a leg that is not answered with the failure of a connect: a write, which no other
  * server may take until this one is judged, and which can wait so long.
  */
 static bool may_wait(const struct leg *leg)
 {
-    return leg->exchange->is_write && leg->may_move && !leg->is_begun;
+    return leg->exchange->is_write && leg->may_move && !leg->is_begun &&
+           has_standin(leg->backend->set);
 }
 
 void backend_submit(struct backend *backend, struct leg *leg)
