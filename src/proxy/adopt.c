@@ -1,7 +1,7 @@
 #include "proxy/adopt.h"
 
 #include "base/log.h"
-#include "proxy/backend.h"
+#include "proxy/backend_set.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"

@@ -72,36 +72,23 @@ struct backend_set {
 
 const char *backend_state_text(enum backend_state state);
 
-/* Makes the connections' structs (not yet connected), or NULL out of memory. */
-struct backend_set *backend_set_new(struct worker *worker, struct server *server, unsigned count);
-
-/* Closes everything; the pipelines must be empty. */
-void backend_set_free(struct backend_set *set);
-
-/* The set's server stands in a new topology. */
-void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
-                       const struct topology_server *entry);
-
-/* What the adopted topology says of the set's server. */
-enum server_standing backend_set_standing(const struct backend_set *set);
-
-/* True where its requests are not to be sent, nor what is under way waited for. */
-bool backend_set_is_cut(const struct backend_set *set);
-
-/*
- * Sends the legs under way elsewhere, or fails them where that is not safe; their late replies
- * are dropped. The connections stay, to see when the server has done what it was sent.
- */
-void backend_cut(struct backend *backend);
-
-/* True where nothing is under way to it or on its behalf, and nothing lingers. */
-bool backend_set_is_idle(const struct backend_set *set);
-
 /*
  * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).
- * leg->line and leg->value are set; slices without a chunk must live until settled.
+ * leg->line and leg->value are set.
  */
 void backend_submit(struct backend *backend, struct leg *leg);
+
+/* Opens the connection; the address after the last one tried. */
+void backend_connect(struct backend *backend);
+
+/* The address in use did not work: the next one, or failure. */
+void backend_connect_failed(struct backend *backend, enum leg_cause cause);
+
+/* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
+void backend_fail(struct backend *backend, enum leg_cause cause);
+
+/* The server closed a connection on which nothing was under way: no failure. */
+void backend_close_idle(struct backend *backend);
 
 /* Closes at once; what is under way fails. Counts and logs nothing: it is our own doing. */
 void backend_close(struct backend *backend);
@@ -109,16 +96,19 @@ void backend_close(struct backend *backend);
 /* The server was removed: what was begun is finished, what was not fails or moves. */
 void backend_retire(struct backend *backend);
 
-/* Writes what waits. Tick end. */
-void backend_flush(struct backend *backend);
+/*
+ * Sends the legs under way elsewhere, or fails them where that is not safe; their late replies
+ * are dropped. The connections stay, to see when the server has done what it was sent.
+ */
+void backend_cut(struct backend *backend);
 
-/* Copies what could not be written out of shared chunks. Tick end, after the flush. */
-void backend_settle(struct backend *backend);
+/* Waits for these events, with as few system calls as it takes. */
+void backend_listen_for(struct backend *backend, short events);
 
-/* Fails what is due at now; returns when to look again (UINT64_MAX: no need). */
-uint64_t backend_expire(struct backend *backend, uint64_t now_us);
+/* Has something to write, or to settle, at the end of the tick. */
+void backend_mark_dirty(struct backend *backend);
 
-/* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
-void backend_fail(struct backend *backend, enum leg_cause cause);
+/* What a failed system call says of the server. */
+enum leg_cause backend_cause_of_errno(int error);
 
 #endif

@@ -1,7 +1,7 @@
 #include "proxy/exchange.h"
 
 #include "base/clock.h"
-#include "proxy/backend.h"
+#include "proxy/backend_set.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
 #include "proxy/split.h"

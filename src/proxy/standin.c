@@ -1,6 +1,7 @@
 #include "proxy/standin.h"
 
 #include "base/log.h"
+#include "proxy/backend_set.h"
 #include "proxy/linger.h"
 
 #include <stdlib.h>

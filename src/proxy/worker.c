@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "proxy/adopt.h"
 #include "proxy/backend.h"
+#include "proxy/backend_out.h"
 #include "proxy/client.h"
+#include "proxy/deadline.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
 
@@ -60,7 +62,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
         struct backend_set *set = worker->sets[s];
 
         for (unsigned i = 0; set != NULL && i < set->count; i++) {
-            uint64_t at_us = backend_expire(&set->backends[i], worker->now_us);
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
 
             next_us = at_us < next_us ? at_us : next_us;
         }
@@ -75,7 +77,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
-            uint64_t at_us = backend_expire(&set->backends[i], worker->now_us);
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
 
             next_us = at_us < next_us ? at_us : next_us;
         }
