@@ -250,7 +250,7 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
-    leg->kind = (uint8_t)(request->answer.len > 0 ? REPLY_LINE : request->command->reply);
+    leg->kind = (uint8_t)request->command->reply;
     leg->is_discarding = request->noreply || request->answer.len > 0;
     if (!keep_request(exchange, request, chunk)) {
         return false;
