@@ -1,3 +1,4 @@
+/* The two questions put to a server and how their answers read; see prober.h. */
 #include "control/prober.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* One question at a time over a socket that does not block; see query.h. */
 #include "control/query.h"
 
 #include "base/clock.h"

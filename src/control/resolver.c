@@ -1,9 +1,9 @@
+/* Names, their timers and their look-ups; see resolver.h. */
 #include "control/resolver.h"
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "topology/topology.h"
+#include "control/addresses.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -19,7 +19,7 @@ enum {
     SECOND_US = 1000 * 1000,
     LOOKUP_MAX_US = 30 * SECOND_US, /* libevent gives up earlier, where it has a nameserver */
     RETRY_FIRST_US = SECOND_US,
-    FAMILY_MISSES = 3, /* so many answers without a family, before its addresses are dropped */
+    TURNS_MAX = 1000, /* of the loop, for look-ups to be cancelled; one or two do it */
 };
 
 /* What was seen of a file when it was read. */
@@ -43,8 +43,9 @@ struct resolver {
     struct event change_event;
     struct list buckets[BUCKETS];
     struct list all;
-    unsigned pending; /* look-ups under way, of names given up too */
-    bool is_ending;
+    unsigned pending;   /* look-ups under way, of names given up too */
+    unsigned unsettled; /* names that have neither been answered nor failed */
+    bool is_quiet;      /* nobody is told of changes */
 };
 
 /* A name, as long as somebody wants it or its look-up is under way. */
@@ -58,16 +59,11 @@ struct name {
     struct event timer; /* the next look-up, or the end of the one under way */
     struct evdns_getaddrinfo_request *request;
     bool is_asking;
-    bool is_settled;                               /* answered or failed once */
-    struct endpoint found[TOPOLOGY_ENDPOINTS_MAX]; /* sorted; port 0 */
-    uint32_t found_count;
-    unsigned missing_v4; /* answers in a row without it */
-    unsigned missing_v6;
+    bool is_settled; /* answered or failed once */
+    struct addresses addresses;
     uint64_t retry_us;
     char error[64]; /* of the last look-up; "": none */
 };
-
-static void ask(struct name *name);
 
 static unsigned hash_of(const char *text)
 {
@@ -147,7 +143,7 @@ static void schedule(struct name *name)
     uint64_t interval = interval_of(name);
     uint64_t wait;
 
-    if (name->found_count == 0 && name->retry_us < interval) {
+    if (name->addresses.count == 0 && name->retry_us < interval) {
         wait = name->retry_us;
         name->retry_us *= 2;
     } else {
@@ -157,128 +153,37 @@ static void schedule(struct name *name)
     set_timer(name, wait);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct endpoint *a = left;
-    const struct endpoint *b = right;
-
-    if (a->at.any.sa_family != b->at.any.sa_family) {
-        return a->at.any.sa_family == AF_INET ? -1 : 1;
-    }
-    return memcmp(&a->at, &b->at, a->len);
-}
-
-static bool add_found(struct endpoint *found, uint32_t *count, const struct endpoint *endpoint)
-{
-    for (uint32_t i = 0; i < *count; i++) {
-        if (compare(&found[i], endpoint) == 0) {
-            return true;
-        }
-    }
-    if (*count == TOPOLOGY_ENDPOINTS_MAX) {
-        return false;
-    }
-    found[(*count)++] = *endpoint;
-    return true;
-}
-
-/* Adds an answer's addresses of a family; returns how many. */
-static unsigned add_family(struct endpoint *found, uint32_t *count,
-                           const struct evutil_addrinfo *answer, int family)
-{
-    unsigned n = 0;
-
-    for (; answer != NULL; answer = answer->ai_next) {
-        struct endpoint endpoint;
-
-        if (answer->ai_family != family || answer->ai_addrlen > sizeof(endpoint.at)) {
-            continue;
-        }
-        memset(&endpoint, 0, sizeof(endpoint));
-        memcpy(&endpoint.at, answer->ai_addr, answer->ai_addrlen);
-        endpoint.len = answer->ai_addrlen;
-        n++;
-        if (!add_found(found, count, &endpoint)) {
-            break;
-        }
-    }
-    return n;
-}
-
-/* Keeps what was known of a family that an answer lacks. */
-static void keep_family(struct endpoint *found, uint32_t *count, const struct name *name,
-                        int family)
-{
-    for (uint32_t i = 0; i < name->found_count; i++) {
-        if (name->found[i].at.any.sa_family == family) {
-            (void)add_found(found, count, &name->found[i]);
-        }
-    }
-}
-
-/* Logs what a name now stands for. */
-static void log_found(const struct name *name)
-{
-    char text[TOPOLOGY_ENDPOINTS_MAX * (INET6_ADDRSTRLEN + 2)] = "";
-    size_t len = 0;
-
-    for (uint32_t i = 0; i < name->found_count; i++) {
-        char one[INET6_ADDRSTRLEN] = "";
-        const struct endpoint *at = &name->found[i];
-        bool is_v4 = at->at.any.sa_family == AF_INET;
-        const void *bytes =
-            is_v4 ? (const void *)&at->at.v4.sin_addr : (const void *)&at->at.v6.sin6_addr;
-
-        evutil_inet_ntop(at->at.any.sa_family, bytes, one, sizeof(one));
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i > 0 ? ", " : "", one);
-    }
-    log_notice("name %s: %s", name->text, text);
-}
-
-/*
- * An answer came. Where it lacks a family it had before, the question for that
- * one may just have got lost; libevent does not say. So these addresses are
- * dropped only when they are missing again and again.
- */
+/* An answer came; look-ups that failed before are over. */
 static void take_answer(struct name *name, const struct evutil_addrinfo *answer)
 {
-    struct endpoint found[TOPOLOGY_ENDPOINTS_MAX];
-    uint32_t count = 0;
+    char text[ADDRESSES_TEXT_MAX];
+    bool is_change = addresses_take(&name->addresses, answer);
 
-    memset(found, 0, sizeof(found));
-    if (add_family(found, &count, answer, AF_INET) > 0) {
-        name->missing_v4 = 0;
-    } else if (++name->missing_v4 < FAMILY_MISSES) {
-        keep_family(found, &count, name, AF_INET);
+    if (is_change || name->error[0] != '\0') {
+        log_notice("name %s: %s", name->text, addresses_format(&name->addresses, text));
     }
-    if (add_family(found, &count, answer, AF_INET6) > 0) {
-        name->missing_v6 = 0;
-    } else if (++name->missing_v6 < FAMILY_MISSES) {
-        keep_family(found, &count, name, AF_INET6);
+    if (is_change) {
+        event_active(&name->resolver->change_event, 0, 0);
     }
-    qsort(found, count, sizeof(found[0]), compare);
     name->retry_us = RETRY_FIRST_US;
-    if (name->error[0] != '\0' || count != name->found_count ||
-        memcmp(found, name->found, sizeof(found)) != 0) {
-        bool is_new = count != name->found_count || memcmp(found, name->found, sizeof(found)) != 0;
-
-        memcpy(name->found, found, sizeof(found));
-        name->found_count = count;
-        name->error[0] = '\0';
-        log_found(name);
-        if (is_new) {
-            event_active(&name->resolver->change_event, 0, 0);
-        }
-    }
+    name->error[0] = '\0';
 }
 
 static void take_failure(struct name *name, const char *why)
 {
     if (name->error[0] == '\0') {
         log_warn("name %s does not resolve: %s%s", name->text, why,
-                 name->found_count > 0 ? "; the last addresses stay in use" : "");
+                 name->addresses.count > 0 ? "; the last addresses stay in use" : "");
     }
     snprintf(name->error, sizeof(name->error), "%s", why);
+}
+
+static void settle(struct name *name)
+{
+    if (!name->is_settled) {
+        name->is_settled = true;
+        name->resolver->unsettled--;
+    }
 }
 
 static void on_answer(int result, struct evutil_addrinfo *answer, void *arg)
@@ -297,7 +202,7 @@ static void on_answer(int result, struct evutil_addrinfo *answer, void *arg)
             take_failure(name,
                          result == EVUTIL_EAI_CANCEL ? "no answer" : evutil_gai_strerror(result));
         }
-        name->is_settled = true;
+        settle(name);
         schedule(name);
     }
     if (answer != NULL) {
@@ -391,7 +296,7 @@ static void on_changed(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (!resolver->is_ending) {
+    if (!resolver->is_quiet) {
         resolver->on_change(resolver->arg);
     }
 }
@@ -445,6 +350,7 @@ fail:
 /* Nobody wants the name any more. */
 static void give_up(struct name *name)
 {
+    settle(name);
     name->interval_count = 0;
     list_remove(&name->bucket_link);
     if (!name->is_asking) {
@@ -463,11 +369,11 @@ void resolver_free(struct resolver *resolver)
     if (resolver == NULL) {
         return;
     }
-    resolver->is_ending = true;
+    resolver->is_quiet = true;
     list_each_safe (at, after, &resolver->all) {
         give_up(list_entry(at, struct name, all_link));
     }
-    while (resolver->pending > 0) {
+    for (unsigned turns = 0; resolver->pending > 0 && turns < TURNS_MAX; turns++) {
         event_base_loop(resolver->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
     }
     event_del(&resolver->change_event);
@@ -493,6 +399,7 @@ static struct name *name_new(struct resolver *resolver, const char *text)
         return NULL;
     }
     name->resolver = resolver;
+    resolver->unsettled++;
     name->retry_us = RETRY_FIRST_US;
     evtimer_assign(&name->timer, resolver->base, on_timer, name);
     list_add_tail(&resolver->all, &name->all_link);
@@ -522,7 +429,7 @@ bool resolver_add(struct resolver *resolver, const struct address *address, uint
     intervals = realloc(name->intervals, (name->interval_count + 1) * sizeof(intervals[0]));
     if (intervals == NULL) {
         if (is_new) {
-            name_free(name);
+            give_up(name);
         }
         return false;
     }
@@ -569,25 +476,7 @@ uint32_t resolver_lookup(void *resolver, const struct address *address, struct e
     if (name == NULL) {
         return 0;
     }
-    for (uint32_t i = 0; i < name->found_count; i++) {
-        endpoints[i] = name->found[i];
-        if (endpoints[i].at.any.sa_family == AF_INET) {
-            endpoints[i].at.v4.sin_port = htons(address->port);
-        } else {
-            endpoints[i].at.v6.sin6_port = htons(address->port);
-        }
-    }
-    return name->found_count;
-}
-
-static bool all_settled(const struct resolver *resolver)
-{
-    list_each (at, &resolver->all) {
-        if (!list_entry(at, struct name, all_link)->is_settled) {
-            return false;
-        }
-    }
-    return true;
+    return addresses_copy(&name->addresses, address->port, endpoints);
 }
 
 static void on_wait_over(evutil_socket_t fd, short what, void *arg)
@@ -608,15 +497,15 @@ void resolver_wait(struct resolver *resolver, uint64_t timeout_us)
     struct event timer;
     bool is_over = false;
 
-    resolver->is_ending = true;
+    resolver->is_quiet = true;
     evtimer_assign(&timer, resolver->base, on_wait_over, &is_over);
     event_add(&timer, &wait);
-    while (!is_over && !all_settled(resolver)) {
+    while (!is_over && resolver->unsettled > 0) {
         event_base_loop(resolver->base, EVLOOP_ONCE);
     }
     event_del(&timer);
     event_del(&resolver->change_event);
-    resolver->is_ending = false;
+    resolver->is_quiet = false;
 }
 
 const char *resolver_error(struct resolver *resolver, const struct address *address)

@@ -1,3 +1,4 @@
+/* The rules by which a server is up or down; see health.h. */
 #include "topology/health.h"
 
 #include <assert.h>
