@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/admin_member.h"
+#include "control/reload.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -76,9 +78,26 @@ static bool run_quit(struct control *control, struct slice arguments, struct evb
     return false;
 }
 
+static bool run_reload(struct control *control, struct slice arguments, struct evbuffer *out)
+{
+    (void)arguments;
+    if (reload_run(control, out)) {
+        evbuffer_add_printf(out, "OK\r\n");
+    } else {
+        evbuffer_add_printf(out, "ERROR nothing has changed\r\n");
+    }
+    return true;
+}
+
 static const struct admin_row rows[] = {
+    {"drain", "NAME", "send a server no new requests, let it finish, then take it out",
+     admin_member_drain},
+    {"eject", "NAME [for 60s]", "take a server out now", admin_member_eject},
     {"help", "", "this list", run_help},
     {"quit", "", "close this connection", run_quit},
+    {"reload", "", "take over the edited configuration file", run_reload},
+    {"restore", "NAME", "let an ejected or drained server back", admin_member_restore},
+    {"servers", "", "every server: state, since when, why, share of the keys", admin_member_servers},
     {"stats", "", "counters of the proxy, as STAT name value", run_stats},
     {"version", "", "the proxy's version", run_version},
 };

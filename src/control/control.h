@@ -14,6 +14,8 @@
 #include <event2/event.h>
 
 struct admin;
+struct member;
+struct resolver;
 
 struct control {
     struct config *config; /* the one in force */
@@ -30,6 +32,14 @@ struct control {
     unsigned workers_stopped;
     bool is_stopping;
     int exit_status;
+    struct resolver *resolver;
+    struct member **members; /* by server slot; NULL where none */
+    uint32_t member_count;
+    uint64_t adoptions;
+    uint64_t random;
+    uint64_t reloads;        /* that changed the configuration, or found it unchanged */
+    uint64_t reloads_failed; /* because of a mistake in the file */
+    double keys_moved_last;  /* share of the key space, by the last change of the topology */
     /* listening sockets opened for the topology being built */
     struct listen_socket **fresh;
     size_t fresh_count;

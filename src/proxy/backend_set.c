@@ -42,14 +42,19 @@ void backend_set_free(struct backend_set *set)
     free(set);
 }
 
-bool backend_set_is_idle(const struct backend_set *set)
+bool backend_set_is_quiet(const struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
         if (set->backends[i].first != NULL) {
             return false;
         }
     }
-    return list_is_empty(&set->lingering) && set->standing_in == 0;
+    return list_is_empty(&set->lingering);
+}
+
+bool backend_set_is_idle(const struct backend_set *set)
+{
+    return set->standing_in == 0 && backend_set_is_quiet(set);
 }
 
 enum server_standing backend_set_standing(const struct backend_set *set)
