@@ -515,15 +515,11 @@ void client_flush(struct client *client)
             break;
         }
     }
+    if (!outq_settle(&client->out, &worker->pool)) {
+        client_retire(client);
+        return;
+    }
     wake_if_room(client);
     update_events(client);
     end_when_said(client);
-}
-
-void client_settle(struct client *client)
-{
-    if (!outq_settle(&client->out, &client->worker->pool)) {
-        client->is_broken = true;
-        mark_dirty(client);
-    }
 }

@@ -72,9 +72,6 @@ void client_release(struct client *client);
 /* Writes what it can. Tick end. */
 void client_flush(struct client *client);
 
-/* Copies what could not be written. Tick end. */
-void client_settle(struct client *client);
-
 /* Goes on with bytes held back. */
 void client_resume(struct client *client);
 

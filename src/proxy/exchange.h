@@ -14,6 +14,7 @@
 
 struct client;
 struct backend;
+struct standing;
 
 enum {
     EXCHANGE_TEXT_BYTES = 104, /* key or line kept without an allocation of their own */
@@ -35,6 +36,7 @@ enum leg_cause {
     LEG_OUT_OF_MEMORY,
     LEG_NO_DESCRIPTOR,   /* the proxy has no descriptor left for a connection */
     LEG_REMOVED,         /* the server was taken out of the configuration */
+    LEG_SKIPPED,         /* flush_all, stats: an out server is not asked, and that is no failure */
     LEG_DOWN,            /* known to be down: fails fast */
     LEG_NO_SERVER,       /* every server of the pool is down */
     LEG_NO_POOL,         /* no pool takes this key */
@@ -55,6 +57,7 @@ struct leg {
     uint32_t value_ordinal; /* of the value being read */
     uint32_t taken;        /* merging: pieces of replies used up */
     struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
+    struct standing *standing; /* the out servers this write stands in for; NULL: none */
     uint32_t hits;
     uint32_t key_count;    /* a retrieval's keys on this leg */
     uint32_t keys_at;      /* where in line the first key stands */
@@ -68,6 +71,8 @@ struct leg {
     bool is_settled;       /* owns what it has yet to send */
     bool is_answered;      /* its reply came before all of it was sent */
     bool is_discarding;    /* what comes is dropped */
+    bool is_held;          /* waits for the next topology */
+    bool skips_keys;       /* its reply is dropped: what keys it names does not matter */
     bool may_move;         /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
     uint8_t tries;         /* sendings after the first */
@@ -86,6 +91,7 @@ struct exchange {
     uint32_t key_count;
     struct leg *legs;      /* &first, or malloc'ed */
     uint32_t *leg_of_key;  /* multi-get over several legs: leg number by key */
+    bool is_write;         /* may change what the server holds */
     bool noreply;
     bool quiet;
     bool is_safe_to_repeat;
@@ -112,9 +118,12 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
 MUST_CHECK bool exchange_start(struct client *client, const struct request *request,
                                struct chunk *chunk);
 
-/* Sends leg to a server over the connection its client is pinned to. */
+/* Sends leg to a server of this standing over the connection its client is pinned to. */
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
-                         const struct topology_server *to);
+                         const struct topology_server *to, enum server_standing standing);
+
+/* Sends leg, which is in no pipeline, wherever the topology says now. */
+void exchange_leg_route(struct leg *leg);
 
 /* Lets go of one of the holds counted in legs_open; the last one finishes the exchange. */
 void exchange_unhold(struct exchange *exchange);
