@@ -144,8 +144,9 @@ static void judge_flags(struct request *request, const struct line *line, size_t
             flags->has_unknown = true;
             flags->is_repeatable = false;
             flags->error = ANSWER_NONE;
-        } else if (flags->has_unknown && flags->error != ANSWER_NONE) {
-            flags->error = ANSWER_INVALID_FLAG;
+        }
+        if (flags->has_unknown && request->key.len == 0) {
+            flags->error = ANSWER_INVALID_FLAG; /* no server to ask: the key has no bytes */
             return;
         }
     }

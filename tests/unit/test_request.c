@@ -157,6 +157,7 @@ static const struct answered_case answered[] = {
     { BYTES("mg k q qq E\r\n"),               DUPLICATE_FLAG, 0, 0 },
     { BYTES("mg k E q q\r\n"),                INVALID_FLAG, 0, 0 },
     { BYTES("mg k E b\r\n"),                  INVALID_FLAG, 0, 0 },
+    { BYTES("mg k b E\r\n"),                  INVALID_FLAG, 0, 0 },
     { BYTES("mg k \x7f\r\n"),                 DUPLICATE_FLAG, 0, 0 },
     { BYTES("mg k \x80\r\n"),                 DUPLICATE_FLAG, 0, 0 },
     { BYTES("mg k Tx\r\n"),                   BAD_TOKEN, 0, 0 },
