@@ -24,7 +24,8 @@ struct placement_options {
     const char *placement; /* "ketama", "ketama:twemproxy", "jump", ... */
     const char *key_hash;  /* NULL: the placement's own */
     const char *hash_tag;  /* two characters, or NULL */
-    const char *hash_skip; /* a prefix not hashed, or NULL */
+    const char *hash_skip; /* a prefix not hashed, or NULL: the placement's own */
+    const char *hash_stop; /* only what stands before this text is hashed, or NULL */
     unsigned points;       /* 0: the placement's own */
 };
 
@@ -48,5 +49,68 @@ uint32_t placement_find(const struct placement *placement, struct slice key, con
 /* Writes up to max distinct servers in the key's order, ejected or not; returns how many. */
 size_t placement_list(const struct placement *placement, struct slice key, uint32_t *servers,
                       size_t max);
+
+/*
+ * Everything that placement_new would find wrong with the options alone (not with the
+ * servers): true, or false with a sentence that begins with the key at fault.
+ */
+MUST_CHECK bool placement_options_check(const struct placement_options *options, char *error,
+                                        size_t error_size);
+
+/* The i-th word that placement = takes, and what it is; NULL past the last. */
+const char *placement_word(size_t i);
+const char *placement_word_help(size_t i);
+
+size_t placement_servers(const struct placement *placement);
+size_t placement_bytes(const struct placement *placement);  /* of memory */
+size_t placement_points(const struct placement *placement); /* points, or cells of a table */
+
+/* How many points, or cells, this server has; 0 where a placement has none. */
+size_t placement_points_of(const struct placement *placement, uint32_t server);
+
+/* One line: placement, hash, points. Returns out. */
+char *placement_describe(const struct placement *placement, char *out, size_t size);
+
+/*
+ * Writes each server's share of the key space, all of it adding up to 1 (or to 0
+ * where none is live). live as in placement_find. True: exact. False: what it
+ * comes to on average, or counted over a sample of keys.
+ */
+bool placement_shares(const struct placement *placement, const uint8_t *live, double *shares);
+
+/* Takes one part of the key space: who had it, who has it; PLACEMENT_NONE: nobody live. */
+typedef void placement_flow_fn(void *arg, uint32_t from, uint32_t to, double part);
+
+/*
+ * Goes through the key space and says for each part its server before and after;
+ * the parts add up to 1, and a pair may come many times. True: exact; false:
+ * counted over a sample of keys. O(points) where both are rings of one key hash.
+ */
+bool placement_compare(const struct placement *before, const uint8_t *before_live,
+                       const struct placement *after, const uint8_t *after_live,
+                       placement_flow_fn *flow, void *arg);
+
+/*
+ * The part of the key space whose server is another one. same: for each server
+ * of after the number it has in before, or PLACEMENT_NONE; NULL: the same numbers.
+ */
+double placement_moved(const struct placement *before, const uint8_t *before_live,
+                       const struct placement *after, const uint8_t *after_live,
+                       const uint32_t *same);
+
+/* A point of a ring that is drawn by hand, as in worked examples. */
+struct placement_point {
+    uint64_t place;
+    uint32_t server;
+};
+
+/* A ring of these points and none other; NULL: out of memory. */
+MUST_CHECK struct placement *placement_from_points(const struct placement_point *points,
+                                                   size_t count, size_t servers);
+
+/* placement_find and placement_list for a key that hashes to this place of a ring. */
+uint32_t placement_find_at(const struct placement *placement, uint64_t place, const uint8_t *live);
+size_t placement_list_at(const struct placement *placement, uint64_t place, uint32_t *servers,
+                         size_t max);
 
 #endif
