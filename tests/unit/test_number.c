@@ -66,84 +66,80 @@ static const struct {
 /* clang-format on */
 
 START_TEST(reads_an_unsigned_number_as_memcached_does)
-    {
-        uint64_t value = 12345;
-        bool is_read = number_read_u64(slice_text(readings[_i].text), &value);
+{
+    uint64_t value = 12345;
+    bool is_read = number_read_u64(slice_text(readings[_i].text), &value);
 
-        ck_assert_msg(is_read == readings[_i].is_unsigned, "\"%s\"", readings[_i].text);
-        ck_assert_uint_eq(value, is_read ? readings[_i].u64 : 12345);
+    ck_assert_msg(is_read == readings[_i].is_unsigned, "\"%s\"", readings[_i].text);
+    ck_assert_uint_eq(value, is_read ? readings[_i].u64 : 12345);
+}
+END_TEST
+
+START_TEST(reads_a_signed_number_as_memcached_does)
+{
+    int64_t value = 12345;
+    bool is_read = number_read_i64(slice_text(readings[_i].text), &value);
+
+    ck_assert_msg(is_read == readings[_i].is_signed, "\"%s\"", readings[_i].text);
+    ck_assert_int_eq(value, is_read ? readings[_i].i64 : 12345);
+}
+END_TEST
+
+START_TEST(takes_only_digits_from_a_server)
+{
+    uint64_t value = 0;
+
+    ck_assert_int_eq(number_read_digits(slice_text(digits[_i].text), &value),
+                     digits[_i].is_readable);
+    ck_assert_uint_eq(value, digits[_i].value);
+}
+END_TEST
+
+START_TEST(stops_at_the_end_of_the_slice)
+{
+    uint64_t value;
+
+    ck_assert(number_read_u64(slice_make("1234", 2), &value));
+    ck_assert_uint_eq(value, 12);
+    ck_assert(!number_read_u64(slice_make("1\0", 2), &value));
+}
+END_TEST
+
+START_TEST(writes_what_it_reads)
+{
+    static const int64_t values[] = {0, 1, -1, 9, 10, -10, INT64_MAX, INT64_MIN};
+    char text[NUMBER_TEXT_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        int64_t value;
+        size_t len = number_write_i64(text, values[i]);
+
+        ck_assert_uint_le(len, sizeof(text));
+        ck_assert(number_read_i64(slice_make(text, len), &value));
+        ck_assert_int_eq(value, values[i]);
     }
-    END_TEST
+    ck_assert(slice_equals(slice_make(text, number_write_u64(text, UINT64_MAX)),
+                           SLICE("18446744073709551615")));
+    ck_assert(slice_equals(slice_make(text, number_write_i64(text, INT64_MIN)),
+                           SLICE("-9223372036854775808")));
+}
+END_TEST
 
-    START_TEST(reads_a_signed_number_as_memcached_does)
-        {
-            int64_t value = 12345;
-            bool is_read = number_read_i64(slice_text(readings[_i].text), &value);
+int main(void)
+{
+    Suite *suite = suite_create("number");
+    TCase *tests = tcase_create("number");
 
-            ck_assert_msg(is_read == readings[_i].is_signed, "\"%s\"", readings[_i].text);
-            ck_assert_int_eq(value, is_read ? readings[_i].i64 : 12345);
-        }
-        END_TEST
+    tcase_add_loop_test(tests, reads_an_unsigned_number_as_memcached_does, 0, ARRAY_LEN(readings));
+    tcase_add_loop_test(tests, reads_a_signed_number_as_memcached_does, 0, ARRAY_LEN(readings));
+    tcase_add_loop_test(tests, takes_only_digits_from_a_server, 0, ARRAY_LEN(digits));
+    tcase_add_test(tests, stops_at_the_end_of_the_slice);
+    tcase_add_test(tests, writes_what_it_reads);
+    suite_add_tcase(suite, tests);
 
-        START_TEST(takes_only_digits_from_a_server)
-            {
-                uint64_t value = 0;
-
-                ck_assert_int_eq(number_read_digits(slice_text(digits[_i].text), &value),
-                                 digits[_i].is_readable);
-                ck_assert_uint_eq(value, digits[_i].value);
-            }
-            END_TEST
-
-            START_TEST(stops_at_the_end_of_the_slice)
-                {
-                    uint64_t value;
-
-                    ck_assert(number_read_u64(slice_make("1234", 2), &value));
-                    ck_assert_uint_eq(value, 12);
-                    ck_assert(!number_read_u64(slice_make("1\0", 2), &value));
-                }
-                END_TEST
-
-                START_TEST(writes_what_it_reads)
-                    {
-                        static const int64_t values[] = {0,  1,   -1,        9,
-                                                         10, -10, INT64_MAX, INT64_MIN};
-                        char text[NUMBER_TEXT_MAX];
-
-                        for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-                            int64_t value;
-                            size_t len = number_write_i64(text, values[i]);
-
-                            ck_assert_uint_le(len, sizeof(text));
-                            ck_assert(number_read_i64(slice_make(text, len), &value));
-                            ck_assert_int_eq(value, values[i]);
-                        }
-                        ck_assert(slice_equals(slice_make(text, number_write_u64(text, UINT64_MAX)),
-                                               SLICE("18446744073709551615")));
-                        ck_assert(slice_equals(slice_make(text, number_write_i64(text, INT64_MIN)),
-                                               SLICE("-9223372036854775808")));
-                    }
-                    END_TEST
-
-                    int main(void)
-                    {
-                        Suite *suite = suite_create("number");
-                        TCase *tests = tcase_create("number");
-
-                        tcase_add_loop_test(tests, reads_an_unsigned_number_as_memcached_does, 0,
-                                            ARRAY_LEN(readings));
-                        tcase_add_loop_test(tests, reads_a_signed_number_as_memcached_does, 0,
-                                            ARRAY_LEN(readings));
-                        tcase_add_loop_test(tests, takes_only_digits_from_a_server, 0,
-                                            ARRAY_LEN(digits));
-                        tcase_add_test(tests, stops_at_the_end_of_the_slice);
-                        tcase_add_test(tests, writes_what_it_reads);
-                        suite_add_tcase(suite, tests);
-
-                        SRunner *runner = srunner_create(suite);
-                        srunner_run_all(runner, CK_NORMAL);
-                        int failed = srunner_ntests_failed(runner);
-                        srunner_free(runner);
-                        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-                    }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

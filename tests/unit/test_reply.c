@@ -202,74 +202,72 @@ static bool take(struct transcript *told, struct reply_parser *parser, const cha
 }
 
 START_TEST(makes_the_same_of_a_reply_at_every_split)
-    {
-        const struct reply_case *c = &cases[_i];
+{
+    const struct reply_case *c = &cases[_i];
 
-        for (size_t split = 0; split <= c->bytes.len; split++) {
-            struct transcript told = {.text = ""};
-            struct reply_parser parser;
-            size_t taken = 0;
-            char *copy = malloc(c->bytes.len + 1); /* exact, for the sanitizers */
+    for (size_t split = 0; split <= c->bytes.len; split++) {
+        struct transcript told = {.text = ""};
+        struct reply_parser parser;
+        size_t taken = 0;
+        char *copy = malloc(c->bytes.len + 1); /* exact, for the sanitizers */
 
-            ck_assert_ptr_nonnull(copy);
-            memcpy(copy, c->bytes.data, c->bytes.len);
-            reply_begin(&parser, c->kind);
-            if (take(&told, &parser, copy, split, &taken) &&
-                take(&told, &parser, copy, c->bytes.len, &taken)) {
-                tell(&told, "...");
-            }
-            ck_assert_msg(strcmp(told.text, c->events) == 0, "case %d, split %zu: %s, not %s", _i,
-                          split, told.text, c->events);
-            if (strchr(c->events, '!') == NULL && strstr(c->events, "...") == NULL) {
-                ck_assert_uint_eq(taken, c->bytes.len);
-            }
-            free(copy);
+        ck_assert_ptr_nonnull(copy);
+        memcpy(copy, c->bytes.data, c->bytes.len);
+        reply_begin(&parser, c->kind);
+        if (take(&told, &parser, copy, split, &taken) &&
+            take(&told, &parser, copy, c->bytes.len, &taken)) {
+            tell(&told, "...");
         }
+        ck_assert_msg(strcmp(told.text, c->events) == 0, "case %d, split %zu: %s, not %s", _i,
+                      split, told.text, c->events);
+        if (strchr(c->events, '!') == NULL && strstr(c->events, "...") == NULL) {
+            ck_assert_uint_eq(taken, c->bytes.len);
+        }
+        free(copy);
     }
-    END_TEST
+}
+END_TEST
 
-    START_TEST(gives_up_on_a_line_without_end)
-        {
-            static char line[REPLY_LINE_BYTES_MAX + 1];
-            struct reply_parser parser;
-            struct reply reply;
+START_TEST(gives_up_on_a_line_without_end)
+{
+    static char line[REPLY_LINE_BYTES_MAX + 1];
+    struct reply_parser parser;
+    struct reply reply;
 
-            memset(line, 'x', sizeof(line));
-            memcpy(line, "SERVER_ERROR ", 13);
-            reply_begin(&parser, REPLY_LINE);
-            ck_assert_int_eq(
-                reply_parse(&parser, line, REPLY_LINE_BYTES_MAX - 1, MAX_VALUE, &reply),
-                REPLY_NEED_MORE);
-            ck_assert_int_eq(reply_parse(&parser, line, REPLY_LINE_BYTES_MAX, MAX_VALUE, &reply),
-                             REPLY_BROKEN);
-            memcpy(line + REPLY_LINE_BYTES_MAX - 2, "\r\n", 2);
-            ck_assert_int_eq(reply_parse(&parser, line, REPLY_LINE_BYTES_MAX, MAX_VALUE, &reply),
-                             REPLY_FINAL);
-        }
-        END_TEST
+    memset(line, 'x', sizeof(line));
+    memcpy(line, "SERVER_ERROR ", 13);
+    reply_begin(&parser, REPLY_LINE);
+    ck_assert_int_eq(reply_parse(&parser, line, REPLY_LINE_BYTES_MAX - 1, MAX_VALUE, &reply),
+                     REPLY_NEED_MORE);
+    ck_assert_int_eq(reply_parse(&parser, line, REPLY_LINE_BYTES_MAX, MAX_VALUE, &reply),
+                     REPLY_BROKEN);
+    memcpy(line + REPLY_LINE_BYTES_MAX - 2, "\r\n", 2);
+    ck_assert_int_eq(reply_parse(&parser, line, REPLY_LINE_BYTES_MAX, MAX_VALUE, &reply),
+                     REPLY_FINAL);
+}
+END_TEST
 
-        START_TEST(hands_on_a_body_without_waiting_for_all_of_it)
-            {
-                struct reply_parser parser;
-                struct reply reply;
+START_TEST(hands_on_a_body_without_waiting_for_all_of_it)
+{
+    struct reply_parser parser;
+    struct reply reply;
 
-                reply_begin(&parser, REPLY_VALUES);
-                ck_assert_int_eq(reply_parse(&parser, "VALUE a 0 4\r\nab", 15, MAX_VALUE, &reply),
-                                 REPLY_HEADER);
-                ck_assert_uint_eq(reply.bytes, 13);
-                ck_assert_int_eq(reply_parse(&parser, "ab", 2, MAX_VALUE, &reply), REPLY_BODY);
-                ck_assert_uint_eq(reply.bytes, 2);
-                ck_assert_uint_eq(parser.body_left, 4);
-                ck_assert_int_eq(reply_parse(&parser, "cd\r", 3, MAX_VALUE, &reply), REPLY_BODY);
-                ck_assert(parser.in_body);
-                ck_assert_int_eq(reply_parse(&parser, "\nEND\r\n", 6, MAX_VALUE, &reply),
-                                 REPLY_BODY);
-                ck_assert_uint_eq(reply.bytes, 1);
-                ck_assert(!reply.is_final);
-            }
-            END_TEST
+    reply_begin(&parser, REPLY_VALUES);
+    ck_assert_int_eq(reply_parse(&parser, "VALUE a 0 4\r\nab", 15, MAX_VALUE, &reply),
+                     REPLY_HEADER);
+    ck_assert_uint_eq(reply.bytes, 13);
+    ck_assert_int_eq(reply_parse(&parser, "ab", 2, MAX_VALUE, &reply), REPLY_BODY);
+    ck_assert_uint_eq(reply.bytes, 2);
+    ck_assert_uint_eq(parser.body_left, 4);
+    ck_assert_int_eq(reply_parse(&parser, "cd\r", 3, MAX_VALUE, &reply), REPLY_BODY);
+    ck_assert(parser.in_body);
+    ck_assert_int_eq(reply_parse(&parser, "\nEND\r\n", 6, MAX_VALUE, &reply), REPLY_BODY);
+    ck_assert_uint_eq(reply.bytes, 1);
+    ck_assert(!reply.is_final);
+}
+END_TEST
 
-            /* clang-format off */
+/* clang-format off */
 static const struct {
     const char *command;
     const char *codes; /* what q hides, as recorded from memcached 1.6.18 */
@@ -292,36 +290,34 @@ static const struct {
     { "EX", CODE_EX }, { "MN", CODE_MN }, { "ERR", CODE_ERROR }, { "CLI", CODE_CLIENT_ERROR },
     { "SRV", CODE_SERVER_ERROR }, { "STO", CODE_STORED },
 };
-            /* clang-format on */
+/* clang-format on */
 
-            START_TEST(hides_what_memcached_hides_behind_q)
-                {
-                    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
-                        const struct command *command = command_find(slice_text(quiet[_i].command));
+START_TEST(hides_what_memcached_hides_behind_q)
+{
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        const struct command *command = command_find(slice_text(quiet[_i].command));
 
-                        ck_assert_msg(reply_is_quiet(command, codes[i].code) ==
-                                          (strstr(quiet[_i].codes, codes[i].name) != NULL),
-                                      "%s %s", quiet[_i].command, codes[i].name);
-                    }
-                }
-                END_TEST
+        ck_assert_msg(reply_is_quiet(command, codes[i].code) ==
+                          (strstr(quiet[_i].codes, codes[i].name) != NULL),
+                      "%s %s", quiet[_i].command, codes[i].name);
+    }
+}
+END_TEST
 
-                int main(void)
-                {
-                    Suite *suite = suite_create("reply");
-                    TCase *tests = tcase_create("reply");
+int main(void)
+{
+    Suite *suite = suite_create("reply");
+    TCase *tests = tcase_create("reply");
 
-                    tcase_add_loop_test(tests, makes_the_same_of_a_reply_at_every_split, 0,
-                                        ARRAY_LEN(cases));
-                    tcase_add_test(tests, gives_up_on_a_line_without_end);
-                    tcase_add_test(tests, hands_on_a_body_without_waiting_for_all_of_it);
-                    tcase_add_loop_test(tests, hides_what_memcached_hides_behind_q, 0,
-                                        ARRAY_LEN(quiet));
-                    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, makes_the_same_of_a_reply_at_every_split, 0, ARRAY_LEN(cases));
+    tcase_add_test(tests, gives_up_on_a_line_without_end);
+    tcase_add_test(tests, hands_on_a_body_without_waiting_for_all_of_it);
+    tcase_add_loop_test(tests, hides_what_memcached_hides_behind_q, 0, ARRAY_LEN(quiet));
+    suite_add_tcase(suite, tests);
 
-                    SRunner *runner = srunner_create(suite);
-                    srunner_run_all(runner, CK_NORMAL);
-                    int failed = srunner_ntests_failed(runner);
-                    srunner_free(runner);
-                    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-                }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -467,156 +467,153 @@ static void check_answered(const struct answered_case *c)
 }
 
 START_TEST(answers_what_no_server_may_see)
-    {
-        parse_at_every_split(answered[_i].in, answered[_i].marks);
-        check_answered(&answered[_i]);
+{
+    parse_at_every_split(answered[_i].in, answered[_i].marks);
+    check_answered(&answered[_i]);
+}
+END_TEST
+
+START_TEST(sends_on_a_line_every_server_reads_alike)
+{
+    const struct sent_case *c = &sent[_i];
+
+    parse_at_every_split(c->in, c->marks);
+    ck_assert_int_eq(request.route, c->route);
+    check_text(request.line, c->line, c->in);
+    check_text(request.key, c->key, c->in);
+    check_text(request.answer, "", c->in);
+    check_marks(c->marks, c->in);
+    ck_assert_uint_eq(request.swallow_bytes, 0);
+    if (request.command->takes_value) {
+        const char *newline = memchr(c->in.data, '\n', c->in.len);
+
+        ck_assert_ptr_eq(request.value.data, newline + 1);
+        ck_assert_ptr_eq(request.value.data + request.value.len, c->in.data + c->in.len);
+    } else {
+        ck_assert_uint_eq(request.value.len, 0);
     }
-    END_TEST
+}
+END_TEST
 
-    START_TEST(sends_on_a_line_every_server_reads_alike)
-        {
-            const struct sent_case *c = &sent[_i];
+START_TEST(does_not_copy_a_line_that_is_canonical)
+{
+    const struct sent_case *c = &sent[_i];
+    size_t consumed;
 
-            parse_at_every_split(c->in, c->marks);
-            ck_assert_int_eq(request.route, c->route);
-            check_text(request.line, c->line, c->in);
-            check_text(request.key, c->key, c->in);
-            check_text(request.answer, "", c->in);
-            check_marks(c->marks, c->in);
-            ck_assert_uint_eq(request.swallow_bytes, 0);
-            if (request.command->takes_value) {
-                const char *newline = memchr(c->in.data, '\n', c->in.len);
+    ck_assert_int_eq(parse(c->in, 0, c->marks, &consumed), PARSE_DONE);
+    if (c->route == ROUTE_KEY && strncmp(c->in.data, c->line, strlen(c->line)) == 0) {
+        ck_assert_ptr_eq(request.line.data, c->in.data);
+    }
+}
+END_TEST
 
-                ck_assert_ptr_eq(request.value.data, newline + 1);
-                ck_assert_ptr_eq(request.value.data + request.value.len, c->in.data + c->in.len);
-            } else {
-                ck_assert_uint_eq(request.value.len, 0);
-            }
+START_TEST(swallows_a_value_over_the_limit_and_removes_the_old_one)
+{
+    const struct large_case *c = &large[_i];
+
+    parse_at_every_split(c->in, 0);
+    ck_assert_int_eq(request.route, ROUTE_KEY);
+    check_text(request.key, c->key, c->in);
+    check_text(request.line, c->line, c->in);
+    check_text(request.answer, c->answer, c->in);
+    ck_assert_uint_eq(request.value.len, 0);
+    ck_assert_uint_eq(request.swallow_bytes, 1003);
+    ck_assert_int_eq(request.noreply, c->answer[0] == '\0');
+}
+END_TEST
+
+START_TEST(splits_the_keys_of_a_get)
+{
+    const struct keys_case *c = &keys[_i];
+    char joined[1024] = "";
+    struct slice rest;
+    struct slice key;
+    size_t count = 0;
+
+    parse_at_every_split(c->in, c->marks);
+    ck_assert_int_eq(request.route, ROUTE_EACH_KEY);
+    ck_assert_int_eq(request.command->id, c->id);
+    check_text(request.keys_prefix, c->prefix, c->in);
+    check_text(request.line, c->line, c->in);
+    check_marks(c->marks, c->in);
+    rest = request.keys;
+    while (request_next_key(&rest, &key)) {
+        if (count++ > 0) {
+            strcat(joined, ",");
         }
-        END_TEST
+        strncat(joined, key.data, key.len);
+    }
+    ck_assert_str_eq(joined, c->keys);
+    ck_assert_uint_eq(request.key_count, count);
+    if (count == 1) {
+        check_text(request.key, c->keys, c->in);
+    }
+}
+END_TEST
 
-        START_TEST(does_not_copy_a_line_that_is_canonical)
-            {
-                const struct sent_case *c = &sent[_i];
-                size_t consumed;
+START_TEST(leaves_what_follows_to_the_next_call)
+{
+    struct slice in = SLICE("set k 0 0 3\r\nabcdefmn\r\n");
+    size_t consumed;
 
-                ck_assert_int_eq(parse(c->in, 0, c->marks, &consumed), PARSE_DONE);
-                if (c->route == ROUTE_KEY && strncmp(c->in.data, c->line, strlen(c->line)) == 0) {
-                    ck_assert_ptr_eq(request.line.data, c->in.data);
-                }
-            }
-            END_TEST
+    ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_DONE);
+    check_text(request.answer, BAD_CHUNK, in);
+    ck_assert_uint_eq(consumed, 18);
+    in = slice_make(in.data + consumed, in.len - consumed);
+    ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_DONE);
+    check_text(request.answer, "ERROR\r\n", in);
+    ck_assert_uint_eq(consumed, 5);
+}
+END_TEST
 
-            START_TEST(swallows_a_value_over_the_limit_and_removes_the_old_one)
-                {
-                    const struct large_case *c = &large[_i];
+START_TEST(says_how_many_bytes_a_value_needs)
+{
+    struct slice in = SLICE("set k 0 0 1000\r\nabc");
+    size_t consumed;
 
-                    parse_at_every_split(c->in, 0);
-                    ck_assert_int_eq(request.route, ROUTE_KEY);
-                    check_text(request.key, c->key, c->in);
-                    check_text(request.line, c->line, c->in);
-                    check_text(request.answer, c->answer, c->in);
-                    ck_assert_uint_eq(request.value.len, 0);
-                    ck_assert_uint_eq(request.swallow_bytes, 1003);
-                    ck_assert_int_eq(request.noreply, c->answer[0] == '\0');
-                }
-                END_TEST
+    ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_MORE);
+    ck_assert_uint_eq(request.need_bytes, 16 + 1002);
+    ck_assert_int_eq(parse(slice_make(in.data, 15), 0, 0, &consumed), PARSE_MORE);
+    ck_assert_uint_eq(request.need_bytes, 0);
+}
+END_TEST
 
-                START_TEST(splits_the_keys_of_a_get)
-                    {
-                        const struct keys_case *c = &keys[_i];
-                        char joined[1024] = "";
-                        struct slice rest;
-                        struct slice key;
-                        size_t count = 0;
+START_TEST(turns_away_the_binary_protocol_at_its_first_byte)
+{
+    struct slice in = slice_make("\x80\x00\x00\x01", 4);
+    size_t consumed;
 
-                        parse_at_every_split(c->in, c->marks);
-                        ck_assert_int_eq(request.route, ROUTE_EACH_KEY);
-                        ck_assert_int_eq(request.command->id, c->id);
-                        check_text(request.keys_prefix, c->prefix, c->in);
-                        check_text(request.line, c->line, c->in);
-                        check_marks(c->marks, c->in);
-                        rest = request.keys;
-                        while (request_next_key(&rest, &key)) {
-                            if (count++ > 0) {
-                                strcat(joined, ",");
-                            }
-                            strncat(joined, key.data, key.len);
-                        }
-                        ck_assert_str_eq(joined, c->keys);
-                        ck_assert_uint_eq(request.key_count, count);
-                        if (count == 1) {
-                            check_text(request.key, c->keys, c->in);
-                        }
-                    }
-                    END_TEST
+    for (in.len = 1; in.len <= 4; in.len++) {
+        ck_assert_int_eq(parse(in, 0, FIRST, &consumed), PARSE_DONE);
+        ck_assert_uint_eq(consumed, in.len);
+        ck_assert(request.close && request.is_foreign);
+        check_text(request.answer,
+                   "CLIENT_ERROR this proxy speaks memcached's "
+                   "text protocol, not the binary one"
+                   "\r\n",
+                   in);
+    }
+}
+END_TEST
 
-                    START_TEST(leaves_what_follows_to_the_next_call)
-                        {
-                            struct slice in = SLICE("set k 0 0 3\r\nabcdefmn\r\n");
-                            size_t consumed;
+/* A line of so many bytes before its newline, which is left out on
+ * demand. */
+static struct slice long_line(const char *start, size_t bytes, bool has_newline)
+{
+    static char line[200000];
+    size_t len = strlen(start);
 
-                            ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_DONE);
-                            check_text(request.answer, BAD_CHUNK, in);
-                            ck_assert_uint_eq(consumed, 18);
-                            in = slice_make(in.data + consumed, in.len - consumed);
-                            ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_DONE);
-                            check_text(request.answer, "ERROR\r\n", in);
-                            ck_assert_uint_eq(consumed, 5);
-                        }
-                        END_TEST
+    ck_assert_uint_lt(bytes, sizeof(line));
+    memset(line, 'x', bytes);
+    memcpy(line, start, len);
+    for (size_t i = len + 1; i < bytes; i += 2) {
+        line[i] = ' ';
+    }
+    line[bytes] = '\n';
+    return slice_make(line, bytes + (has_newline ? 1 : 0));
+}
 
-                        START_TEST(says_how_many_bytes_a_value_needs)
-                            {
-                                struct slice in = SLICE("set k 0 0 1000\r\nabc");
-                                size_t consumed;
-
-                                ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_MORE);
-                                ck_assert_uint_eq(request.need_bytes, 16 + 1002);
-                                ck_assert_int_eq(parse(slice_make(in.data, 15), 0, 0, &consumed),
-                                                 PARSE_MORE);
-                                ck_assert_uint_eq(request.need_bytes, 0);
-                            }
-                            END_TEST
-
-                            START_TEST(turns_away_the_binary_protocol_at_its_first_byte)
-                                {
-                                    struct slice in = slice_make("\x80\x00\x00\x01", 4);
-                                    size_t consumed;
-
-                                    for (in.len = 1; in.len <= 4; in.len++) {
-                                        ck_assert_int_eq(parse(in, 0, FIRST, &consumed),
-                                                         PARSE_DONE);
-                                        ck_assert_uint_eq(consumed, in.len);
-                                        ck_assert(request.close && request.is_foreign);
-                                        check_text(request.answer,
-                                                   "CLIENT_ERROR this proxy speaks memcached's "
-                                                   "text protocol, not the binary one"
-                                                   "\r\n",
-                                                   in);
-                                    }
-                                }
-                                END_TEST
-
-                                /* A line of so many bytes before its newline, which is left out on
-                                 * demand. */
-                                static struct slice long_line(const char *start, size_t bytes,
-                                                              bool has_newline)
-                                {
-                                    static char line[200000];
-                                    size_t len = strlen(start);
-
-                                    ck_assert_uint_lt(bytes, sizeof(line));
-                                    memset(line, 'x', bytes);
-                                    memcpy(line, start, len);
-                                    for (size_t i = len + 1; i < bytes; i += 2) {
-                                        line[i] = ' ';
-                                    }
-                                    line[bytes] = '\n';
-                                    return slice_make(line, bytes + (has_newline ? 1 : 0));
-                                }
-
-                                /* clang-format off */
+/* clang-format off */
 static const struct {
     const char *start;
     bool may_be_long;
@@ -625,158 +622,108 @@ static const struct {
     { "  get ", true }, { "bget ", false }, { "set ", false },   { "mg ", false },
     { "xyz", false },   { "GET ", false },  { "getx ", false },
 };
-                                /* clang-format on */
+/* clang-format on */
 
-                                START_TEST(closes_on_a_line_without_end_but_not_on_keys)
-                                    {
-                                        const char *start = beginnings[_i].start;
-                                        size_t consumed;
+START_TEST(closes_on_a_line_without_end_but_not_on_keys)
+{
+    const char *start = beginnings[_i].start;
+    size_t consumed;
 
-                                        ck_assert_int_eq(
-                                            parse(long_line(start, 2048, false), 0, 0, &consumed),
-                                            PARSE_MORE);
-                                        ck_assert_uint_eq(request.scanned, 2048);
-                                        if (beginnings[_i].may_be_long) {
-                                            ck_assert_int_eq(parse(long_line(start, 2049, false), 0,
-                                                                   0, &consumed),
-                                                             PARSE_MORE);
-                                            ck_assert_int_eq(parse(long_line(start, 150001, false),
-                                                                   0, 0, &consumed),
-                                                             PARSE_MORE);
-                                            ck_assert_int_eq(parse(long_line(start, 150001, true),
-                                                                   0, 0, &consumed),
-                                                             PARSE_DONE);
-                                            ck_assert_uint_eq(consumed, 150002);
-                                            ck_assert_int_eq(request.route, ROUTE_EACH_KEY);
-                                            ck_assert_uint_gt(request.key_count, 74900);
-                                        } else {
-                                            ck_assert_int_eq(parse(long_line(start, 2049, false), 0,
-                                                                   0, &consumed),
-                                                             PARSE_DONE);
-                                            ck_assert_uint_eq(consumed, 2049);
-                                            ck_assert(request.close);
-                                            ck_assert_uint_eq(request.answer.len, 0);
-                                        }
-                                    }
-                                    END_TEST
+    ck_assert_int_eq(parse(long_line(start, 2048, false), 0, 0, &consumed), PARSE_MORE);
+    ck_assert_uint_eq(request.scanned, 2048);
+    if (beginnings[_i].may_be_long) {
+        ck_assert_int_eq(parse(long_line(start, 2049, false), 0, 0, &consumed), PARSE_MORE);
+        ck_assert_int_eq(parse(long_line(start, 150001, false), 0, 0, &consumed), PARSE_MORE);
+        ck_assert_int_eq(parse(long_line(start, 150001, true), 0, 0, &consumed), PARSE_DONE);
+        ck_assert_uint_eq(consumed, 150002);
+        ck_assert_int_eq(request.route, ROUTE_EACH_KEY);
+        ck_assert_uint_gt(request.key_count, 74900);
+    } else {
+        ck_assert_int_eq(parse(long_line(start, 2049, false), 0, 0, &consumed), PARSE_DONE);
+        ck_assert_uint_eq(consumed, 2049);
+        ck_assert(request.close);
+        ck_assert_uint_eq(request.answer.len, 0);
+    }
+}
+END_TEST
 
-                                    START_TEST(never_sends_a_server_a_line_it_might_close_on)
-                                        {
-                                            size_t consumed;
+START_TEST(never_sends_a_server_a_line_it_might_close_on)
+{
+    size_t consumed;
 
-                                            ck_assert_int_eq(
-                                                parse(long_line("mg k k s t ", 2048, true), 0, 0,
-                                                      &consumed),
-                                                PARSE_DONE);
-                                            check_text(
-                                                request.answer,
-                                                "CLIENT_ERROR options flags are too long\r\n",
-                                                SLICE("mg"));
-                                            ck_assert(!request.close);
+    ck_assert_int_eq(parse(long_line("mg k k s t ", 2048, true), 0, 0, &consumed), PARSE_DONE);
+    check_text(request.answer, "CLIENT_ERROR options flags are too long\r\n", SLICE("mg"));
+    ck_assert(!request.close);
 
-                                            struct slice line = long_line("", 3000, true);
-                                            char *text = (char *)line.data;
-                                            memset(text, ' ', 3000);
-                                            memcpy(text, "mg k", 4);
-                                            memset(text + 1000, 'E', 2000);
-                                            ck_assert_int_eq(parse(line, 0, 0, &consumed),
-                                                             PARSE_DONE);
-                                            ck_assert_uint_eq(consumed, 3001);
-                                            ck_assert_int_eq(request.route, ROUTE_LOCAL);
-                                            ck_assert(request.close);
+    struct slice line = long_line("", 3000, true);
+    char *text = (char *)line.data;
+    memset(text, ' ', 3000);
+    memcpy(text, "mg k", 4);
+    memset(text + 1000, 'E', 2000);
+    ck_assert_int_eq(parse(line, 0, 0, &consumed), PARSE_DONE);
+    ck_assert_uint_eq(consumed, 3001);
+    ck_assert_int_eq(request.route, ROUTE_LOCAL);
+    ck_assert(request.close);
 
-                                            line = long_line("xyz", 3000, true);
-                                            ck_assert_int_eq(parse(line, 0, 0, &consumed),
-                                                             PARSE_DONE);
-                                            check_text(request.answer, "ERROR\r\n", SLICE("xyz"));
-                                            ck_assert(!request.close);
-                                        }
-                                        END_TEST
+    line = long_line("xyz", 3000, true);
+    ck_assert_int_eq(parse(line, 0, 0, &consumed), PARSE_DONE);
+    check_text(request.answer, "ERROR\r\n", SLICE("xyz"));
+    ck_assert(!request.close);
+}
+END_TEST
 
-                                        START_TEST(gives_up_after_a_hundred_leading_blanks)
-                                            {
-                                                char line[REQUEST_LINE_MAX + 2];
-                                                size_t consumed;
+START_TEST(gives_up_after_a_hundred_leading_blanks)
+{
+    char line[REQUEST_LINE_MAX + 2];
+    size_t consumed;
 
-                                                memset(line, 'x', sizeof(line));
-                                                memset(line, ' ', 104);
-                                                memcpy(line + 100, "get ", 4);
-                                                ck_assert_int_eq(
-                                                    parse(slice_make(line, sizeof(line)), 0, 0,
-                                                          &consumed),
-                                                    PARSE_MORE);
-                                                memset(line, ' ', 105);
-                                                memcpy(line + 101, "get ", 4);
-                                                ck_assert_int_eq(
-                                                    parse(slice_make(line, sizeof(line)), 0, 0,
-                                                          &consumed),
-                                                    PARSE_DONE);
-                                                ck_assert(request.close);
-                                            }
-                                            END_TEST
+    memset(line, 'x', sizeof(line));
+    memset(line, ' ', 104);
+    memcpy(line + 100, "get ", 4);
+    ck_assert_int_eq(parse(slice_make(line, sizeof(line)), 0, 0, &consumed), PARSE_MORE);
+    memset(line, ' ', 105);
+    memcpy(line + 101, "get ", 4);
+    ck_assert_int_eq(parse(slice_make(line, sizeof(line)), 0, 0, &consumed), PARSE_DONE);
+    ck_assert(request.close);
+}
+END_TEST
 
-                                            START_TEST(does_not_look_twice_for_a_newline)
-                                                {
-                                                    struct slice in = SLICE("get a\nget b\r\n");
-                                                    size_t consumed;
+START_TEST(does_not_look_twice_for_a_newline)
+{
+    struct slice in = SLICE("get a\nget b\r\n");
+    size_t consumed;
 
-                                                    /* had it looked at the first bytes again, it
-                                                     * would have found that newline */
-                                                    ck_assert_int_eq(parse(in, 6, 0, &consumed),
-                                                                     PARSE_DONE);
-                                                    ck_assert_uint_eq(consumed, in.len);
-                                                }
-                                                END_TEST
+    /* had it looked at the first bytes again, it
+     * would have found that newline */
+    ck_assert_int_eq(parse(in, 6, 0, &consumed), PARSE_DONE);
+    ck_assert_uint_eq(consumed, in.len);
+}
+END_TEST
 
-                                                int main(void)
-                                                {
-                                                    Suite *suite = suite_create("request");
-                                                    TCase *tests = tcase_create("request");
+int main(void)
+{
+    Suite *suite = suite_create("request");
+    TCase *tests = tcase_create("request");
 
-                                                    tcase_add_loop_test(
-                                                        tests, answers_what_no_server_may_see, 0,
-                                                        ARRAY_LEN(answered));
-                                                    tcase_add_loop_test(
-                                                        tests,
-                                                        sends_on_a_line_every_server_reads_alike, 0,
-                                                        ARRAY_LEN(sent));
-                                                    tcase_add_loop_test(
-                                                        tests,
-                                                        does_not_copy_a_line_that_is_canonical, 0,
-                                                        ARRAY_LEN(sent));
-                                                    tcase_add_loop_test(
-                                                        tests,
-                                                        swallows_a_value_over_the_limit_and_removes_the_old_one,
-                                                        0, ARRAY_LEN(large));
-                                                    tcase_add_loop_test(tests,
-                                                                        splits_the_keys_of_a_get, 0,
-                                                                        ARRAY_LEN(keys));
-                                                    tcase_add_test(
-                                                        tests,
-                                                        leaves_what_follows_to_the_next_call);
-                                                    tcase_add_test(
-                                                        tests, says_how_many_bytes_a_value_needs);
-                                                    tcase_add_test(
-                                                        tests,
-                                                        turns_away_the_binary_protocol_at_its_first_byte);
-                                                    tcase_add_loop_test(
-                                                        tests,
-                                                        closes_on_a_line_without_end_but_not_on_keys,
-                                                        0, ARRAY_LEN(beginnings));
-                                                    tcase_add_test(
-                                                        tests,
-                                                        never_sends_a_server_a_line_it_might_close_on);
-                                                    tcase_add_test(
-                                                        tests,
-                                                        gives_up_after_a_hundred_leading_blanks);
-                                                    tcase_add_test(
-                                                        tests, does_not_look_twice_for_a_newline);
-                                                    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, answers_what_no_server_may_see, 0, ARRAY_LEN(answered));
+    tcase_add_loop_test(tests, sends_on_a_line_every_server_reads_alike, 0, ARRAY_LEN(sent));
+    tcase_add_loop_test(tests, does_not_copy_a_line_that_is_canonical, 0, ARRAY_LEN(sent));
+    tcase_add_loop_test(tests, swallows_a_value_over_the_limit_and_removes_the_old_one, 0,
+                        ARRAY_LEN(large));
+    tcase_add_loop_test(tests, splits_the_keys_of_a_get, 0, ARRAY_LEN(keys));
+    tcase_add_test(tests, leaves_what_follows_to_the_next_call);
+    tcase_add_test(tests, says_how_many_bytes_a_value_needs);
+    tcase_add_test(tests, turns_away_the_binary_protocol_at_its_first_byte);
+    tcase_add_loop_test(tests, closes_on_a_line_without_end_but_not_on_keys, 0,
+                        ARRAY_LEN(beginnings));
+    tcase_add_test(tests, never_sends_a_server_a_line_it_might_close_on);
+    tcase_add_test(tests, gives_up_after_a_hundred_leading_blanks);
+    tcase_add_test(tests, does_not_look_twice_for_a_newline);
+    suite_add_tcase(suite, tests);
 
-                                                    SRunner *runner = srunner_create(suite);
-                                                    srunner_run_all(runner, CK_NORMAL);
-                                                    int failed = srunner_ntests_failed(runner);
-                                                    srunner_free(runner);
-                                                    return failed == 0 ? EXIT_SUCCESS
-                                                                       : EXIT_FAILURE;
-                                                }
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
