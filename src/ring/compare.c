@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLE_KEYS = 1 << 19,
+    SAMPLE_KEYS = 1 << 17,
     DISCRETE_BITS = 15,   /* so few values are simply gone through */
     PERIOD_MAX = 1 << 24, /* of two tables by remainder */
 };
