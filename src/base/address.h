@@ -7,10 +7,10 @@
 
 #include "base/slice.h"
 
+#include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <netinet/in.h>
 
 enum {
     ADDRESS_HOST_MAX = 255,
@@ -49,6 +49,16 @@ MUST_CHECK bool address_to_endpoint(const struct address *address, struct endpoi
 
 /* Text of a peer's or own kernel address: "1.2.3.4:5", "[::1]:5", "unix". */
 char *endpoint_format(const struct endpoint *endpoint, char *out, size_t size);
+
+/*
+ * The one text of all spellings of an address: numeric ones as the kernel
+ * writes them, names in lower case. For comparing, not for showing.
+ */
+char *address_canonical(const struct address *address, char *out, size_t size);
+
+/* True where both are the same address, however spelled. */
+/* True for loopback and unix addresses: nothing outside this host reaches them. */
+bool endpoint_is_local(const struct endpoint *endpoint);
 
 bool address_equals(const struct address *a, const struct address *b);
 

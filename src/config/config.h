@@ -17,16 +17,16 @@ enum config_log_to { LOG_TO_STDERR, LOG_TO_SYSLOG, LOG_TO_FILE };
 
 struct config_server {
     struct address address;
-    char *name;     /* explicit name= or NULL */
-    char *label;    /* what messages call it: name, or the address as written */
-    double weight;  /* > 0; 1 by default */
-    char *zone;     /* or NULL */
-    unsigned line;  /* in the file; 0 from the command line */
+    char *name;    /* explicit name= or NULL */
+    char *label;   /* what messages call it: name, or the address as written */
+    double weight; /* > 0; 1 by default */
+    char *zone;    /* or NULL */
+    unsigned line; /* in the file; 0 from the command line */
 };
 
 struct config_listen {
     struct address address;
-    mode_t mode;    /* unix sockets; 0: as the umask says */
+    mode_t mode; /* unix sockets; 0: as the umask says */
     unsigned line;
 };
 
@@ -35,12 +35,12 @@ struct config_pool {
     unsigned line;
     struct config_listen *listens;
     size_t listen_count;
-    char *prefix;           /* "" by default */
-    char *placement;        /* "ketama" by default */
-    char *key_hash;         /* NULL: the placement's own */
-    char *hash_tag;         /* two characters, or NULL */
-    char *hash_skip;        /* or NULL */
-    unsigned points;        /* 0: the placement's own */
+    char *prefix;    /* "" by default */
+    char *placement; /* "ketama" by default */
+    char *key_hash;  /* NULL: the placement's own */
+    char *hash_tag;  /* two characters, or NULL */
+    char *hash_skip; /* or NULL */
+    unsigned points; /* 0: the placement's own */
     unsigned connections;
     uint64_t connect_timeout_ms;
     uint64_t request_timeout_ms;
@@ -58,17 +58,17 @@ struct config_pool {
 };
 
 struct config {
-    char *path;             /* or NULL when made from the command line */
-    unsigned workers;       /* >= 1, auto resolved */
+    char *path;       /* or NULL when made from the command line */
+    unsigned workers; /* >= 1, auto resolved */
     bool has_admin;
     struct config_listen admin;
     bool has_http;
     struct config_listen http;
-    char *user;             /* or NULL */
-    char *pidfile;          /* or NULL */
+    char *user;    /* or NULL */
+    char *pidfile; /* or NULL */
     enum config_log_to log_to;
-    char *log_path;         /* LOG_TO_FILE */
-    int log_level;          /* enum log_level of base/log.h */
+    char *log_path; /* LOG_TO_FILE */
+    int log_level;  /* enum log_level of base/log.h */
     unsigned max_clients;
     uint64_t client_idle_timeout_ms; /* 0: never */
     uint64_t max_value_bytes;
@@ -80,7 +80,7 @@ struct config {
 
 /* Mistakes found while loading, in the order of the file. */
 struct config_errors {
-    char **lines;   /* "file:line: key: what is wrong, what is allowed" */
+    char **lines; /* "file:line: key: what is wrong, what is allowed" */
     size_t count;
 };
 

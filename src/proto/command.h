@@ -40,12 +40,15 @@ enum reply_kind {
 
 struct command {
     const char *name;
+    size_t name_len;
     enum command_id id;
     enum command_route route;
     enum reply_kind reply;
     bool is_write;      /* changes the item: never repeated once a byte was sent */
     bool takes_value;   /* a data block follows the line */
     bool takes_noreply; /* "noreply" as the last word silences it */
+    uint8_t words_min;  /* words a line must have, the command's own among them: ERROR outside */
+    uint8_t words_max;  /* 0: any number */
 };
 
 /* The table, COMMAND_NONE first; command_rows rows. Several rows may share an id (aliases). */

@@ -7,6 +7,7 @@
 
 #include "proto/command.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -23,6 +24,7 @@ enum reply_event {
 };
 
 /* What the final line says; what counters and the quiet rule need. */
+/* clang-format off */
 enum reply_code {
     CODE_END,          /* END, for values and stats */
     CODE_STORED, CODE_NOT_STORED, CODE_EXISTS, CODE_NOT_FOUND,
@@ -30,6 +32,7 @@ enum reply_code {
     CODE_HD, CODE_VA, CODE_EN, CODE_NF, CODE_NS, CODE_EX, CODE_ME, CODE_MN,
     CODE_ERROR, CODE_CLIENT_ERROR, CODE_SERVER_ERROR,
 };
+/* clang-format on */
 
 /* Zero it (or reply_begin) before each reply. */
 struct reply_parser {
@@ -37,7 +40,6 @@ struct reply_parser {
     bool in_body;
     uint64_t body_left;  /* bytes of the body still to come, "\r\n" included */
     bool ends_with_body; /* VA: the body ends the reply */
-    char tail;           /* the body's byte before its last, once taken */
 };
 
 struct reply {

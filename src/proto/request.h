@@ -12,8 +12,8 @@
 
 enum {
     REQUEST_KEY_MAX = 250,
-    REQUEST_LINE_MAX = 2048,              /* without a newline by then: closed, but see below */
-    REQUEST_KEYS_LINE_MAX = 64 << 20,     /* bound on get/gets/gat/gats lines, which may be long */
+    REQUEST_LINE_MAX = 2048,          /* without a newline by then: closed, but see below */
+    REQUEST_KEYS_LINE_MAX = 64 << 20, /* bound on get/gets/gat/gats lines, which may be long */
 };
 
 enum parse_status {
@@ -40,8 +40,15 @@ struct request {
     /* ROUTE_EACH_KEY: the keys, with the blanks between them; step with request_next_key. */
     struct slice keys;
     size_t key_count;
-    /* ROUTE_EACH_KEY: what a part's line begins with: "get ", "gets ", "gat 100 ". */
+    /*
+     * ROUTE_EACH_KEY: what a part's line begins with: "get ", "gets ", "gat 100 ".
+     * A server closes on a gat line over REQUEST_LINE_MAX that comes in pieces,
+     * so keep a part's line below that; get and gets may be as long as they like.
+     * With key_count 1, key and line are set as for ROUTE_KEY.
+     */
     struct slice keys_prefix;
+
+    struct slice stats_group; /* COMMAND_STATS: "items", "reset"; empty for bare stats */
 
     /*
      * ROUTE_KEY, ROUTE_ALL: the line to send, "\r\n" included: noreply and q
@@ -57,16 +64,17 @@ struct request {
      * remove the old value sends a delete).
      */
     struct slice answer;
-    size_t swallow_bytes; /* to be read and dropped behind *consumed, before the answer */
+    /* On any route: to be read and dropped behind *consumed, before the answer. */
+    size_t swallow_bytes;
 
-    bool noreply;         /* no answer at all, not even an error */
-    bool quiet;           /* meta q: the replies that reply_is_quiet() names are dropped */
+    bool noreply;           /* no answer at all, not even an error: answer is empty too */
+    bool quiet;             /* meta q: the replies that reply_is_quiet() names are dropped */
     bool is_safe_to_repeat; /* a second sending can change neither items nor replies */
-    bool close;           /* close once the answer is out */
-    bool is_foreign;      /* binary protocol or HTTP: for the counter */
-    uint64_t opaque_hash; /* reserved: 0 */
-    size_t need_bytes;    /* PARSE_MORE: total bytes of the request where known, else 0 */
-    size_t scanned;       /* PARSE_MORE: bytes already searched for a newline */
+    bool close;             /* close once the answer is out */
+    bool is_foreign;        /* binary protocol or HTTP: for the counter */
+    uint64_t opaque_hash;   /* reserved: 0 */
+    size_t need_bytes;      /* PARSE_MORE: total bytes of the request where known, else 0 */
+    size_t scanned;         /* PARSE_MORE: bytes already searched for a newline */
 
     char text[REQUEST_LINE_MAX + 64]; /* rewritten line or keys_prefix or answer */
     char decoded_key[REQUEST_KEY_MAX + 6];

@@ -1,0 +1,24 @@
+/*
+ * Sockets as this program wants them: non-blocking, closed on exec, without
+ * Nagle's delay, with keepalive. Any thread.
+ */
+#ifndef BASE_SOCKET_H
+#define BASE_SOCKET_H
+
+#include "base/address.h"
+
+#include <sys/types.h>
+
+/* Starts connecting; -1 with errno set. *done: connected already. */
+int socket_connect(const struct endpoint *endpoint, bool *done);
+
+/* Returns the error of a connect that ended, 0 where it succeeded. */
+int socket_error(int fd);
+
+/*
+ * Listens. A stale unix socket file (nobody listens on it) is replaced. mode 0
+ * leaves the file's mode alone. -1 with errno set.
+ */
+int socket_listen(const struct endpoint *endpoint, mode_t mode);
+
+#endif

@@ -1,0 +1,177 @@
+#include "control/admin.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/socket.h"
+#include "control/admin_command.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    SESSIONS_MAX = 64,
+    COMMAND_LINE_MAX = 8192,
+    OUTPUT_MAX = 8 << 20, /* a reader that takes nothing is closed there */
+};
+
+struct admin {
+    struct control *control;
+    struct evconnlistener *listener;
+    struct list sessions;
+    unsigned session_count;
+    int fd;
+};
+
+struct session {
+    struct list link;
+    struct admin *admin;
+    struct bufferevent *stream;
+    bool is_ending;
+};
+
+static void session_free(struct session *session)
+{
+    list_remove(&session->link);
+    session->admin->session_count--;
+    bufferevent_free(session->stream);
+    free(session);
+}
+
+static void on_written(struct bufferevent *stream, void *arg)
+{
+    struct session *session = arg;
+
+    (void)stream;
+    if (session->is_ending) {
+        session_free(session);
+    }
+}
+
+/* Runs the commands that have arrived whole. */
+static void on_readable(struct bufferevent *stream, void *arg)
+{
+    struct session *session = arg;
+    struct evbuffer *in = bufferevent_get_input(stream);
+    struct evbuffer *out = bufferevent_get_output(stream);
+    char *line;
+    size_t len;
+
+    while (!session->is_ending && (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
+        session->is_ending = !admin_command_run(session->admin->control, line, len, out);
+        free(line);
+    }
+    if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
+        evbuffer_add_printf(out, "ERROR a command has at most %d bytes\r\n", COMMAND_LINE_MAX);
+        session->is_ending = true;
+    }
+    if (evbuffer_get_length(out) > OUTPUT_MAX) {
+        session_free(session);
+        return;
+    }
+    if (session->is_ending) {
+        bufferevent_disable(stream, EV_READ);
+        if (evbuffer_get_length(out) == 0) {
+            session_free(session);
+        }
+    }
+}
+
+static void on_session_event(struct bufferevent *stream, short what, void *arg)
+{
+    struct session *session = arg;
+
+    if ((what & BEV_EVENT_EOF) && evbuffer_get_length(bufferevent_get_output(stream)) > 0) {
+        session->is_ending = true; /* it may have shut its write side only */
+        bufferevent_disable(stream, EV_READ);
+        return;
+    }
+    session_free(session);
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *peer,
+                      int peer_len, void *arg)
+{
+    struct admin *admin = arg;
+    struct session *session;
+
+    (void)listener;
+    (void)peer;
+    (void)peer_len;
+    session = admin->session_count < SESSIONS_MAX ? calloc(1, sizeof(*session)) : NULL;
+    if (session == NULL) {
+        close(fd);
+        return;
+    }
+    session->admin = admin;
+    session->stream = bufferevent_socket_new(admin->control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    if (session->stream == NULL) {
+        close(fd);
+        free(session);
+        return;
+    }
+    list_add_tail(&admin->sessions, &session->link);
+    admin->session_count++;
+    bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);
+    bufferevent_enable(session->stream, EV_READ | EV_WRITE);
+}
+
+struct admin *admin_open(struct control *control, char *error, size_t error_size)
+{
+    const struct config_listen *listen = &control->config->admin;
+    struct admin *admin = calloc(1, sizeof(*admin));
+    struct endpoint endpoint;
+    char text[ADDRESS_TEXT_MAX];
+
+    address_format(&listen->address, text, sizeof(text));
+    if (admin == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return NULL;
+    }
+    admin->control = control;
+    list_init(&admin->sessions);
+    if (!address_to_endpoint(&listen->address, &endpoint)) {
+        snprintf(error, error_size, "admin: %s is not a numeric address", text);
+        free(admin);
+        return NULL;
+    }
+    admin->fd = socket_listen(&endpoint, listen->mode != 0 ? listen->mode : 0600);
+    if (admin->fd == -1) {
+        snprintf(error, error_size, "admin: cannot listen on %s: %s", text, strerror(errno));
+        free(admin);
+        return NULL;
+    }
+    if (!endpoint_is_local(&endpoint)) {
+        log_warn("admin: %s can be reached from other hosts", text);
+    }
+    return admin;
+}
+
+bool admin_start(struct admin *admin)
+{
+    admin->listener = evconnlistener_new(admin->control->base, on_accept, admin,
+                                         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0,
+                                         admin->fd);
+    return admin->listener != NULL;
+}
+
+void admin_free(struct admin *admin)
+{
+    if (admin == NULL) {
+        return;
+    }
+    list_each_safe(at, after, &admin->sessions)
+    {
+        session_free(list_entry(at, struct session, link));
+    }
+    if (admin->listener != NULL) {
+        evconnlistener_free(admin->listener);
+    } else {
+        close(admin->fd);
+    }
+    free(admin);
+}

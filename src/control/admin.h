@@ -1,0 +1,18 @@
+/*
+ * The admin port: one command a line, answers for people and programs. Runs on
+ * the main thread, on libevent's buffers, since nothing here is in a hurry.
+ */
+#ifndef CONTROL_ADMIN_H
+#define CONTROL_ADMIN_H
+
+#include "control/control.h"
+
+/* Opens the socket. NULL with a sentence in error. */
+struct admin *admin_open(struct control *control, char *error, size_t error_size);
+
+/* Begins to accept; control->base exists now. */
+MUST_CHECK bool admin_start(struct admin *admin);
+
+void admin_free(struct admin *admin); /* NULL is fine */
+
+#endif

@@ -1,0 +1,228 @@
+#include "control/control.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/admin.h"
+#include "control/process.h"
+#include "control/rebuild.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool control_open_log(const struct config *config, char *error, size_t error_size)
+{
+    log_set_level((enum log_level)config->log_level);
+    switch (config->log_to) {
+    case LOG_TO_STDERR:
+        log_to_stderr();
+        break;
+    case LOG_TO_SYSLOG:
+        log_to_syslog("ketamad");
+        break;
+    case LOG_TO_FILE:
+        if (!log_to_file(config->log_path)) {
+            snprintf(error, error_size, "cannot open the log %s: %s", config->log_path,
+                     strerror(errno));
+            return false;
+        }
+        break;
+    }
+    return true;
+}
+
+void control_stop(struct control *control)
+{
+    struct timeval timeout = {
+        .tv_sec = (time_t)(control->config->drain_timeout_ms / 1000),
+        .tv_usec = (suseconds_t)(control->config->drain_timeout_ms % 1000 * 1000),
+    };
+
+    if (control->is_stopping) {
+        log_notice("stopping at once");
+        workers_stop(&control->workers);
+        return;
+    }
+    log_notice("stopping: clients are served what they asked for, for at most %llu ms",
+               (unsigned long long)control->config->drain_timeout_ms);
+    control->is_stopping = true;
+    workers_drain(&control->workers);
+    evtimer_add(control->drain_timer, &timeout);
+}
+
+static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct control *control = arg;
+
+    (void)fd;
+    (void)what;
+    log_warn("drain_timeout passed with clients still being served: closing them");
+    workers_stop(&control->workers);
+}
+
+static void on_signal(evutil_socket_t signal_number, short what, void *arg)
+{
+    struct control *control = arg;
+
+    (void)what;
+    switch (signal_number) {
+    case SIGTERM:
+    case SIGINT:
+        control_stop(control);
+        break;
+    case SIGUSR1:
+        if (log_reopen()) {
+            log_notice("log opened again");
+        } else {
+            log_error("cannot open the log again, the old file stays in use: %s", strerror(errno));
+        }
+        break;
+    case SIGHUP:
+        log_warn("SIGHUP: this build cannot reload yet");
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_mail(evutil_socket_t fd, short what, void *arg)
+{
+    struct control *control = arg;
+    struct list mails;
+    struct list *at;
+
+    (void)fd;
+    (void)what;
+    list_init(&mails);
+    mailbox_take(&control->mailbox, &mails);
+    while ((at = list_pop(&mails)) != NULL) {
+        struct mail *mail = list_entry(at, struct mail, link);
+
+        switch ((enum control_mail)mail->kind) {
+        case CONTROL_MAIL_WORKER_STOPPED:
+            control->workers_stopped++;
+            break;
+        case CONTROL_MAIL_VERDICT:
+            break;
+        }
+        free(mail);
+    }
+    if (control->workers_stopped == control->workers.count) {
+        event_base_loopbreak(control->base);
+    }
+}
+
+/* Makes the loop and what it waits for. */
+static bool init_events(struct control *control)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+
+    control->base = event_base_new();
+    if (control->base == NULL || !mailbox_init(&control->mailbox)) {
+        return false;
+    }
+    control->mail_event = event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST,
+                                    on_mail, control);
+    control->drain_timer = evtimer_new(control->base, on_drain_timeout, control);
+    if (control->mail_event == NULL || control->drain_timer == NULL) {
+        return false;
+    }
+    event_add(control->mail_event, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        control->signal_events[i] = evsignal_new(control->base, signals[i], on_signal, control);
+        if (control->signal_events[i] == NULL) {
+            return false;
+        }
+        event_add(control->signal_events[i], NULL);
+    }
+    return true;
+}
+
+static void fini(struct control *control)
+{
+    admin_free(control->admin);
+    for (size_t i = 0; i < ARRAY_LEN(control->signal_events); i++) {
+        if (control->signal_events[i] != NULL) {
+            event_free(control->signal_events[i]);
+        }
+    }
+    if (control->drain_timer != NULL) {
+        event_free(control->drain_timer);
+    }
+    if (control->mail_event != NULL) {
+        struct list mails;
+        struct list *at;
+
+        event_free(control->mail_event);
+        list_init(&mails);
+        mailbox_take(&control->mailbox, &mails);
+        while ((at = list_pop(&mails)) != NULL) {
+            free(list_entry(at, struct mail, link));
+        }
+        mailbox_fini(&control->mailbox);
+    }
+    rebuild_fini(control);
+    topology_slot_fini(&control->slot);
+    if (control->base != NULL) {
+        event_base_free(control->base);
+    }
+    process_remove_pidfile(control->config);
+    config_free(control->config);
+    libevent_global_shutdown();
+}
+
+/* Everything that can fail at the start, in order; a sentence in error where it does. */
+static bool start(struct control *control, bool detach, char *error, size_t error_size)
+{
+    process_raise_descriptor_limit(control->config->max_clients);
+    if (!rebuild_first(control, error, error_size)) {
+        return false;
+    }
+    if (control->config->has_admin) {
+        control->admin = admin_open(control, error, error_size);
+        if (control->admin == NULL) {
+            return false;
+        }
+    }
+    if ((detach && !process_detach(error, error_size)) ||
+        !process_write_pidfile(control->config, error, error_size) ||
+        !process_drop_privileges(control->config, error, error_size)) {
+        return false;
+    }
+    if (!init_events(control)) {
+        snprintf(error, error_size, "cannot make the event loop");
+        return false;
+    }
+    if (control->admin != NULL && !admin_start(control->admin)) {
+        snprintf(error, error_size, "cannot start the admin port");
+        return false;
+    }
+    return workers_start(&control->workers, control->config->workers, &control->slot,
+                         &control->mailbox, error, error_size);
+}
+
+int control_run(struct config *config, bool detach)
+{
+    struct control control = {.config = config};
+    char error[600] = "";
+
+    control.started_us = clock_us();
+    control.started_wall_us = clock_wall_us();
+    topology_slot_init(&control.slot);
+    signal(SIGPIPE, SIG_IGN);
+    if (!control_open_log(config, error, sizeof(error)) ||
+        !start(&control, detach, error, sizeof(error))) {
+        fprintf(stderr, "ketamad: %s\n", error);
+        fini(&control);
+        return 1;
+    }
+    log_notice("ketamad %s serving %zu pool(s) with %u worker(s)", KETAMAD_VERSION,
+               config->pool_count, config->workers);
+    event_base_dispatch(control.base);
+    workers_join(&control.workers);
+    log_notice("stopped");
+    fini(&control);
+    return control.exit_status;
+}

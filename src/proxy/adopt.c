@@ -1,0 +1,247 @@
+#include "proxy/adopt.h"
+
+#include "base/log.h"
+#include "proxy/backend_set.h"
+#include "proxy/client.h"
+#include "proxy/listener.h"
+#include "proxy/standin.h"
+
+#include <stdlib.h>
+
+struct listener *adopt_find_listener(struct worker *worker, const struct listen_socket *socket)
+{
+    list_each(at, &worker->listeners)
+    {
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        if (listener->socket == socket) {
+            return listener;
+        }
+    }
+    return NULL;
+}
+
+/* Makes the tables by server slot large enough. False: out of memory. */
+static bool grow_tables(struct worker *worker, uint32_t count)
+{
+    struct backend_set **sets;
+    uint32_t *leg_of_server;
+
+    if (count <= worker->set_count && worker->leg_of_server != NULL) {
+        return true;
+    }
+    sets = realloc(worker->sets, count * sizeof(sets[0]));
+    if (sets == NULL) {
+        return false;
+    }
+    worker->sets = sets;
+    leg_of_server = realloc(worker->leg_of_server, (count + 1) * sizeof(leg_of_server[0]));
+    if (leg_of_server == NULL) {
+        return false;
+    }
+    worker->leg_of_server = leg_of_server;
+    for (uint32_t i = worker->set_count; i < count; i++) {
+        sets[i] = NULL;
+    }
+    for (uint32_t i = 0; i <= count; i++) {
+        leg_of_server[i] = UINT32_MAX;
+    }
+    worker->set_count = count;
+    return true;
+}
+
+/* The largest slot in use, and one more. */
+static uint32_t slots_of(const struct topology *topology)
+{
+    uint32_t count = 1;
+
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            if (pool->servers[s].server->slot >= count) {
+                count = pool->servers[s].server->slot + 1;
+            }
+        }
+    }
+    return count;
+}
+
+/* Takes the set out of service; it is freed once nothing is under way. */
+static void retire_set(struct worker *worker, struct backend_set *set)
+{
+    worker->sets[set->server->slot] = NULL;
+    set->pool = NULL;
+    set->entry = NULL;
+    list_add_tail(&worker->retired_sets, &set->retired_link);
+    for (unsigned i = 0; i < set->count; i++) {
+        backend_retire(&set->backends[i]);
+    }
+}
+
+/* Gives every server of topology a set that knows its pool. False: out of memory. */
+static bool adopt_servers(struct worker *worker, const struct topology *topology)
+{
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            struct server *server = pool->servers[s].server;
+            struct backend_set *set = worker->sets[server->slot];
+
+            if (set != NULL && (set->server != server || set->count != pool->connections)) {
+                retire_set(worker, set);
+                set = NULL;
+            }
+            if (set == NULL) {
+                set = backend_set_new(worker, server, pool->connections);
+                if (set == NULL) {
+                    return false;
+                }
+                worker->sets[server->slot] = set;
+            }
+            backend_set_adopt(set, pool, &pool->servers[s]);
+        }
+    }
+    return true;
+}
+
+/* Retires the sets that topology does not mention. */
+static void drop_servers(struct worker *worker, const struct topology *topology)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        if (set == NULL) {
+            continue;
+        }
+        if (topology == NULL || set->pool < topology->pools ||
+            set->pool >= topology->pools + topology->pool_count) {
+            retire_set(worker, set);
+        }
+    }
+}
+
+/* Sends away what is under way to servers that were ejected. */
+static void cut_servers(struct worker *worker)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+        bool is_cut = set != NULL && backend_set_is_cut(set);
+
+        for (unsigned i = 0; is_cut && !set->was_cut && i < set->count; i++) {
+            backend_cut(&set->backends[i]);
+        }
+        if (set != NULL) {
+            set->was_cut = is_cut;
+        }
+    }
+}
+
+static void adopt_listeners(struct worker *worker, const struct topology *topology)
+{
+    list_each(at, &worker->listeners)
+    {
+        list_entry(at, struct listener, link)->route = NULL;
+    }
+    for (uint32_t i = 0; i < topology->listener_count; i++) {
+        const struct topology_listener *route = &topology->listeners[i];
+        struct listener *listener = adopt_find_listener(worker, route->socket);
+
+        if (listener == NULL && !worker->is_draining) {
+            listener = listener_new(worker, route->socket);
+        }
+        if (listener == NULL) {
+            continue;
+        }
+        listener->route = route;
+        listener->allow_flush = true;
+        for (uint32_t p = 0; p < route->pool_count; p++) {
+            listener->allow_flush &= topology->pools[route->pools[p]].allow_flush;
+        }
+    }
+}
+
+/* Clients of a listener that is gone are closed once they are served. */
+static void drop_listeners(struct worker *worker)
+{
+    list_each_safe(at, after, &worker->clients)
+    {
+        struct client *client = list_entry(at, struct client, link);
+
+        if (client->listener->route == NULL) {
+            client_drain(client);
+        }
+    }
+    list_each_safe(at, after, &worker->listeners)
+    {
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        if (listener->route == NULL) {
+            listener_stop(listener);
+            if (listener->clients == 0) {
+                listener_free(listener);
+            }
+        }
+    }
+}
+
+void adopt_topology(struct worker *worker)
+{
+    struct topology_slot *slot = worker->all->slot;
+    struct topology *old = worker->topology;
+    struct topology *topology;
+
+    if (old != NULL && atomic_load_explicit(&slot->generation, memory_order_acquire) ==
+                           old->generation) {
+        return;
+    }
+    topology = topology_current(slot);
+    if (!grow_tables(worker, slots_of(topology)) || !adopt_servers(worker, topology)) {
+        log_error("worker %u cannot adopt the new topology: out of memory", worker->number);
+        abort(); /* half adopted: sets and topology no longer agree */
+    }
+    worker->topology = topology;
+    drop_servers(worker, topology);
+    cut_servers(worker);
+    adopt_listeners(worker, topology);
+    drop_listeners(worker);
+    standin_resume(worker);
+    topology_put(old);
+}
+
+void adopt_free_retired(struct worker *worker)
+{
+    list_each_safe(at, after, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
+        if (backend_set_is_idle(set)) {
+            list_remove(&set->retired_link);
+            backend_set_free(set);
+        }
+    }
+}
+
+void adopt_nothing(struct worker *worker)
+{
+    drop_servers(worker, NULL);
+    list_each_safe(at, after, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
+        for (unsigned i = 0; i < set->count; i++) {
+            backend_close(&set->backends[i]);
+        }
+        list_remove(&set->retired_link);
+        backend_set_free(set);
+    }
+    list_each_safe(at, after, &worker->listeners)
+    {
+        listener_free(list_entry(at, struct listener, link));
+    }
+    free(worker->sets);
+    free(worker->leg_of_server);
+    topology_put(worker->topology);
+    worker->topology = NULL;
+}

@@ -1,0 +1,114 @@
+/*
+ * One connection from a worker to a server. Owns the socket and the pipeline
+ * of legs sent or waiting. Does not choose servers (route.h) and does not
+ * order replies (exchange.h). Runs on the worker's thread.
+ */
+#ifndef PROXY_BACKEND_H
+#define PROXY_BACKEND_H
+
+#include "proxy/exchange.h"
+#include "proxy/journal.h"
+
+enum backend_state {
+    BACKEND_IDLE,       /* no socket; the next leg opens one */
+    BACKEND_CONNECTING, /* legs wait */
+    BACKEND_READY,
+    BACKEND_WAITING,    /* no socket until retry_at_us; legs fail fast */
+};
+
+struct backend {
+    struct worker *worker;
+    struct backend_set *set;
+    unsigned number; /* in the set */
+    enum backend_state state;
+    int fd;
+    struct event event;
+    short events_on; /* what event waits for */
+    struct list dirty_link;
+
+    struct leg *first;  /* the pipeline, oldest first */
+    struct leg *last;
+    struct leg *unsent; /* first not wholly sent; NULL: all are */
+    uint32_t unsent_done; /* bytes of unsent that left */
+    uint32_t piped;
+    uint64_t unsent_bytes;
+
+    struct reply_parser parser;
+    bool is_mid_reply;
+    struct chunk *partial; /* an incomplete line; reads continue behind it */
+    struct chunk *body;    /* a large body being read */
+    uint64_t body_left;    /* bytes still to be read into body */
+
+    uint64_t connect_deadline_us;
+    uint64_t connect_begun_us;
+    uint64_t retry_at_us;
+    uint64_t last_read_us;
+    uint64_t last_reply_us; /* the last whole reply */
+    uint32_t backoff_ms;
+    uint32_t endpoint; /* number of the address in use */
+    uint32_t endpoints_tried; /* of this attempt */
+    enum leg_cause last_cause; /* BACKEND_WAITING: why */
+    enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
+    bool has_replied; /* since it was connected */
+};
+
+/* A worker's connections to one server. */
+struct backend_set {
+    struct worker *worker;
+    struct server *server; /* a reference */
+    const struct topology_pool *pool;     /* in the adopted topology; NULL once removed */
+    const struct topology_server *entry;
+    uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
+    struct journal journal;  /* what was written on its behalf while it was out */
+    uint32_t standing_in;    /* writes under way elsewhere on its behalf */
+    uint64_t last_verdict_us;
+    uint64_t last_alive_us;  /* as told to server->last_reply_us */
+    bool was_cut;            /* its legs were sent away when its standing changed */
+    struct list retired_link;
+    struct list lingering; /* connections given up, until the server has closed them */
+    unsigned count;
+    struct backend backends[];
+};
+
+const char *backend_state_text(enum backend_state state);
+
+/*
+ * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).
+ * leg->line and leg->value are set.
+ */
+void backend_submit(struct backend *backend, struct leg *leg);
+
+/* Opens the connection; the address after the last one tried. */
+void backend_connect(struct backend *backend);
+
+/* The address in use did not work: the next one, or failure. */
+void backend_connect_failed(struct backend *backend, enum leg_cause cause);
+
+/* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
+void backend_fail(struct backend *backend, enum leg_cause cause);
+
+/* The server closed a connection on which nothing was under way: no failure. */
+void backend_close_idle(struct backend *backend);
+
+/* Closes at once; what is under way fails. Counts and logs nothing: it is our own doing. */
+void backend_close(struct backend *backend);
+
+/* The server was removed: what was begun is finished, what was not fails or moves. */
+void backend_retire(struct backend *backend);
+
+/*
+ * Sends the legs under way elsewhere, or fails them where that is not safe; their late replies
+ * are dropped. The connections stay, to see when the server has done what it was sent.
+ */
+void backend_cut(struct backend *backend);
+
+/* Waits for these events, with as few system calls as it takes. */
+void backend_listen_for(struct backend *backend, short events);
+
+/* Has something to write, or to settle, at the end of the tick. */
+void backend_mark_dirty(struct backend *backend);
+
+/* What a failed system call says of the server. */
+enum leg_cause backend_cause_of_errno(int error);
+
+#endif

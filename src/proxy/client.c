@@ -1,0 +1,525 @@
+#include "proxy/client.h"
+
+#include "base/log.h"
+#include "proxy/listener.h"
+#include "proxy/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    HELD_FIRST_BYTES = 2 * 1024,
+    IOV_MAX_PARTS = 64,
+    AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
+};
+
+static void on_event(evutil_socket_t fd, short what, void *arg);
+/* Waits for these events, with as few system calls as it takes. */
+static void listen_for(struct client *client, short events)
+{
+    if (client->events_on == events) {
+        return;
+    }
+    if (client->events_on != 0) {
+        event_del(&client->event);
+    }
+    if (events != 0) {
+        event_assign(&client->event, client->worker->base, client->fd, events | EV_PERSIST,
+                     on_event, client);
+        event_add(&client->event, NULL);
+    }
+    client->events_on = events;
+}
+
+/* What the client's state calls for. */
+static void update_events(struct client *client)
+{
+    short events = 0;
+
+    if (client->state == CLIENT_GONE) {
+        return;
+    }
+    if (client->state == CLIENT_LINGERING || (client->state == CLIENT_OPEN && !client->is_paused)) {
+        events |= EV_READ;
+    }
+    if (!outq_is_empty(&client->out)) {
+        events |= EV_WRITE;
+    }
+    listen_for(client, events);
+}
+
+bool client_new(struct worker *worker, struct listener *listener, int fd)
+{
+    struct client *client = calloc(1, sizeof(*client));
+
+    if (client == NULL) {
+        close(fd);
+        return false;
+    }
+    client->worker = worker;
+    client->listener = listener;
+    client->fd = fd;
+    client->state = CLIENT_OPEN;
+    client->is_first = true;
+    client->exchange_limit = CLIENT_EXCHANGES_FIRST;
+    client->number = (uint32_t)worker->client_serial++;
+    client->active_us = worker->now_us;
+    outq_init(&client->out);
+    list_init(&client->dirty_link);
+    list_init(&client->resumed_link);
+    list_add_tail(&worker->clients, &client->link);
+    worker->client_count++;
+    listener->clients++;
+    count(&worker->counters, COUNTER_CLIENTS);
+    count(&worker->counters, COUNTER_CLIENTS_TOTAL);
+    update_events(client);
+    return true;
+}
+
+static void drop_held(struct client *client)
+{
+    chunk_unref(client->held);
+    client->held = NULL;
+    client->held_start = 0;
+    client->scanned = 0;
+    client->need_bytes = 0;
+}
+
+void client_retire(struct client *client)
+{
+    struct worker *worker = client->worker;
+    struct exchange *exchange = client->first;
+
+    if (client->state == CLIENT_GONE) {
+        return;
+    }
+    listen_for(client, 0);
+    close(client->fd);
+    client->fd = -1;
+    client->state = CLIENT_GONE;
+    list_remove(&client->dirty_link);
+    list_remove(&client->resumed_link);
+    list_remove(&client->link);
+    list_add_tail(&worker->retired_clients, &client->link);
+    client->first = NULL;
+    client->last = NULL;
+    while (exchange != NULL) {
+        struct exchange *next = exchange->next;
+
+        if (exchange == client->swallowing) {
+            exchange->legs_open--;
+        }
+        exchange_abandon(exchange);
+        exchange = next;
+    }
+    client->swallowing = NULL;
+    drop_held(client);
+    outq_fini(&client->out);
+    worker->client_count--;
+    client->listener->clients--;
+    count_drop(&worker->counters, COUNTER_CLIENTS);
+    atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+}
+
+void client_free(struct client *client)
+{
+    list_remove(&client->link);
+    free(client);
+}
+
+static void mark_dirty(struct client *client)
+{
+    if (list_is_empty(&client->dirty_link)) {
+        list_add_tail(&client->worker->dirty_clients, &client->dirty_link);
+    }
+}
+
+void client_finish(struct client *client, bool lingers)
+{
+    if (client->state != CLIENT_OPEN) {
+        return;
+    }
+    client->state = CLIENT_FINISHING;
+    client->lingers = lingers;
+    drop_held(client);
+    update_events(client);
+    mark_dirty(client);
+}
+
+/* True while the client has as much under way as it may have. */
+static bool is_full(const struct client *client)
+{
+    return client->exchange_count >= client->exchange_limit ||
+           client->out.bytes >= CLIENT_OUTPUT_MAX ||
+           (uint64_t)client->exchange_count * client->reply_average >= CLIENT_IN_FLIGHT_BYTES;
+}
+
+static void mark_resumed(struct client *client)
+{
+    if (list_is_empty(&client->resumed_link)) {
+        list_add_tail(&client->worker->resumed_clients, &client->resumed_link);
+    }
+}
+
+/* Has room again: goes on where it was paused. */
+static void wake_if_room(struct client *client)
+{
+    if (client->is_paused && client->state == CLIENT_OPEN && !is_full(client)) {
+        mark_resumed(client);
+    }
+}
+
+void client_release(struct client *client)
+{
+    if (client->is_releasing) {
+        return;
+    }
+    client->is_releasing = true;
+    while (client->first != NULL && exchange_is_done(client->first)) {
+        struct exchange *exchange = client->first;
+        uint64_t before = client->out.bytes;
+        bool answered = merge_answer(exchange, &client->out);
+
+        client->reply_average += (uint32_t)((client->out.bytes - before) >> AVERAGE_SHIFT) -
+                                 (client->reply_average >> AVERAGE_SHIFT);
+        client->first = exchange->next;
+        if (client->first == NULL) {
+            client->last = NULL;
+        }
+        client->exchange_count--;
+        if (client->exchange_limit < CLIENT_EXCHANGES_MAX) {
+            client->exchange_limit++; /* its replies have a known size by now */
+        }
+        exchange->client = NULL;
+        exchange->is_released = true;
+        exchange_free_if_over(exchange);
+        if (!answered) {
+            client->is_broken = true; /* out of memory in the middle of an answer: cut off */
+            break;
+        }
+    }
+    client->is_releasing = false;
+    mark_dirty(client);
+    wake_if_room(client);
+}
+
+/* Drops bytes of a refused data block; its answer is due behind the last. */
+static size_t swallow(struct client *client, size_t len)
+{
+    size_t part = len < client->swallow_bytes ? len : client->swallow_bytes;
+
+    client->swallow_bytes -= part;
+    if (client->swallow_bytes == 0) {
+        struct exchange *exchange = client->swallowing;
+
+        client->swallowing = NULL;
+        exchange_unhold(exchange);
+    }
+    return part;
+}
+
+/*
+ * Parses requests from data, which lies in chunk; returns how many bytes were taken. Stops where
+ * more bytes are needed or the client has enough under way.
+ */
+static size_t parse(struct client *client, const char *data, size_t len, struct chunk *chunk)
+{
+    struct worker *worker = client->worker;
+    struct request request;
+    struct request_limits limits = {
+        .max_value_bytes = worker->topology->max_value_bytes,
+        .allow_flush = client->listener->allow_flush,
+    };
+    size_t taken = 0;
+
+    while (taken < len && client->state == CLIENT_OPEN) {
+        size_t consumed = 0;
+
+        if (client->swallow_bytes > 0) {
+            taken += swallow(client, len - taken);
+            continue;
+        }
+        if (is_full(client)) {
+            client->is_paused = true;
+            return taken;
+        }
+        if (request_parse(&request, data + taken, len - taken, client->scanned, client->is_first,
+                          &limits, &consumed) == PARSE_MORE) {
+            client->scanned = request.scanned;
+            client->need_bytes = request.need_bytes;
+            return taken;
+        }
+        client->is_first = false;
+        client->scanned = 0;
+        client->need_bytes = 0;
+        taken += consumed;
+        if (!exchange_start(client, &request, chunk)) {
+            client->is_broken = true;
+            return taken;
+        }
+        if (request.close) {
+            client_finish(client, request.command->id != COMMAND_QUIT);
+        }
+    }
+    return taken;
+}
+
+/* Keeps the bytes not parsed, with room for what they are known to need. */
+static bool hold(struct client *client, const char *data, size_t len)
+{
+    size_t want = len * 2 > HELD_FIRST_BYTES ? len * 2 : HELD_FIRST_BYTES;
+    struct chunk *held;
+
+    if (client->need_bytes > len) {
+        want = client->need_bytes;
+    }
+    if (worker_is_full(client->worker, want)) {
+        count(&client->worker->counters, COUNTER_OUT_OF_MEMORY);
+        return false;
+    }
+    held = chunk_new(&client->worker->pool, want);
+    if (held == NULL) {
+        return false;
+    }
+    memcpy(held->data, data, len);
+    held->filled = (uint32_t)len;
+    client->held = held;
+    client->held_start = 0;
+    return true;
+}
+
+/* There is no room for this client's unfinished request. */
+static void refuse_out_of_memory(struct client *client)
+{
+    if (client->state != CLIENT_OPEN) {
+        return;
+    }
+    if (!outq_append(&client->out, "SERVER_ERROR out of memory\r\n", 28, NULL, 0)) {
+        client->is_broken = true;
+    }
+    client_finish(client, true);
+}
+
+/* Parses n bytes just read into chunk at start, behind what is held where chunk is held's. */
+static void take_input(struct client *client, struct chunk *chunk, size_t start, size_t len)
+{
+    size_t taken = parse(client, chunk->data + start, len, chunk);
+    size_t rest = len - taken;
+
+    if (client->state != CLIENT_OPEN) {
+        return;
+    }
+    if (rest > 0 && !hold(client, chunk->data + start + taken, rest)) {
+        refuse_out_of_memory(client);
+    }
+}
+
+/* The held request is larger than its chunk: a larger one. */
+static bool make_room(struct client *client)
+{
+    struct chunk *old = client->held;
+    size_t len = old->filled - client->held_start;
+    bool done;
+
+    if (chunk_room(old) >= HELD_FIRST_BYTES / 2 && client->need_bytes <= old->capacity) {
+        return true;
+    }
+    done = hold(client, old->data + client->held_start, len);
+    if (done) {
+        chunk_unref(old);
+    }
+    return done;
+}
+
+static void parse_held(struct client *client)
+{
+    struct chunk *held = client->held;
+    size_t start = client->held_start;
+    size_t len = held->filled - start;
+    size_t taken;
+
+    chunk_ref(held);
+    taken = parse(client, held->data + start, len, held);
+    if (client->state == CLIENT_OPEN && client->held == held) {
+        client->held_start += (uint32_t)taken;
+        if (taken == len) {
+            chunk_unref(client->held);
+            client->held = NULL;
+            client->held_start = 0;
+        }
+    }
+    chunk_unref(held);
+}
+
+/* Acts on a failure noted while the client was in use. */
+static void retire_if_broken(struct client *client)
+{
+    if (client->is_broken) {
+        client_retire(client);
+    }
+}
+
+void client_resume(struct client *client)
+{
+    client->is_paused = false;
+    if (client->held != NULL && client->state == CLIENT_OPEN) {
+        parse_held(client);
+    }
+    if (client->at_eof && !client->is_paused && client->state == CLIENT_OPEN) {
+        client_finish(client, false);
+    }
+    update_events(client);
+    retire_if_broken(client);
+}
+
+/* The peer said its last: what it asked for is still answered. */
+static void on_eof(struct client *client)
+{
+    client->at_eof = true;
+    if (client->state == CLIENT_LINGERING) {
+        client_retire(client);
+    } else if (client->is_paused) {
+        listen_for(client, outq_is_empty(&client->out) ? 0 : EV_WRITE);
+    } else {
+        client_finish(client, false);
+    }
+}
+
+static void on_readable(struct client *client)
+{
+    struct worker *worker = client->worker;
+    struct chunk *chunk;
+    ssize_t n;
+
+    if (client->held != NULL && !make_room(client)) {
+        refuse_out_of_memory(client);
+        return;
+    }
+    chunk = client->held != NULL ? client->held : worker_scratch(worker);
+    if (chunk == NULL) {
+        client_retire(client);
+        return;
+    }
+    n = read(client->fd, chunk->data + chunk->filled, chunk_room(chunk));
+    if (n == 0) {
+        on_eof(client);
+        return;
+    }
+    if (n == -1) {
+        if (errno != EAGAIN && errno != EINTR) {
+            client_retire(client);
+        }
+        return;
+    }
+    client->active_us = worker->now_us;
+    if (client->state == CLIENT_LINGERING) {
+        return;
+    }
+    count_add(&worker->counters, COUNTER_BYTES_READ, (uint64_t)n);
+    {
+        size_t start = chunk->filled;
+
+        chunk->filled += (uint32_t)n;
+        if (chunk == client->held) {
+            parse_held(client);
+        } else {
+            take_input(client, chunk, start, (size_t)n);
+        }
+    }
+    if (client->is_paused) {
+        update_events(client);
+    }
+    if (!outq_is_empty(&client->out)) {
+        mark_dirty(client);
+    }
+    retire_if_broken(client);
+}
+
+void client_drain(struct client *client)
+{
+    if (client->state == CLIENT_OPEN && !client->is_paused) {
+        on_readable(client);
+    }
+    if (client->state == CLIENT_OPEN) {
+        client_finish(client, false);
+    } else if (client->state == CLIENT_LINGERING) {
+        client_retire(client);
+    }
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    struct client *client = arg;
+
+    (void)fd;
+    if (what & EV_WRITE) {
+        mark_dirty(client);
+    }
+    if ((what & EV_READ) && client->state != CLIENT_GONE) {
+        on_readable(client);
+    }
+}
+
+/* All is said: closes, gently where the peer may still be sending. */
+static void end_when_said(struct client *client)
+{
+    if (client->state != CLIENT_FINISHING || client->first != NULL ||
+        !outq_is_empty(&client->out)) {
+        return;
+    }
+    if (!client->lingers || client->at_eof) {
+        client_retire(client);
+        return;
+    }
+    client->state = CLIENT_LINGERING;
+    client->active_us = client->worker->now_us;
+    shutdown(client->fd, SHUT_WR);
+    update_events(client);
+}
+
+void client_flush(struct client *client)
+{
+    struct worker *worker = client->worker;
+    struct iovec iov[IOV_MAX_PARTS];
+
+    list_remove(&client->dirty_link);
+    if (client->is_broken) {
+        client_retire(client);
+        return;
+    }
+    while (!outq_is_empty(&client->out)) {
+        size_t total = 0;
+        int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
+        ssize_t n = parts == 1 ? write(client->fd, iov[0].iov_base, iov[0].iov_len)
+                               : writev(client->fd, iov, parts);
+
+        if (n == -1 && errno == EINTR) {
+            continue;
+        }
+        if (n == -1 && errno == EAGAIN) {
+            break;
+        }
+        if (n == -1) {
+            client_retire(client);
+            return;
+        }
+        for (int i = 0; i < parts; i++) {
+            total += iov[i].iov_len;
+        }
+        count_add(&worker->counters, COUNTER_BYTES_WRITTEN, (uint64_t)n);
+        client->active_us = worker->now_us;
+        outq_advance(&client->out, (size_t)n);
+        if ((size_t)n < total) {
+            break;
+        }
+    }
+    if (!outq_settle(&client->out, &worker->pool)) {
+        client_retire(client);
+        return;
+    }
+    wake_if_room(client);
+    update_events(client);
+    end_when_said(client);
+}

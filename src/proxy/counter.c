@@ -1,0 +1,38 @@
+#include "proxy/counter.h"
+
+/* clang-format off */
+const struct counter_row counter_rows[COUNTER_COUNT] = {
+    [COUNTER_CLIENTS]             = {"curr_connections", COUNTER_GAUGE, "connections", "clients connected now"},
+    [COUNTER_CLIENTS_TOTAL]       = {"total_connections", COUNTER_SUM, "connections", "clients accepted since the start"},
+    [COUNTER_CLIENTS_REFUSED]     = {"rejected_connections", COUNTER_SUM, "connections", "clients refused because max_clients were connected"},
+    [COUNTER_CLIENTS_FOREIGN]     = {"foreign_connections", COUNTER_SUM, "connections", "clients closed because they spoke the binary protocol or HTTP"},
+    [COUNTER_CLIENTS_IDLE_CLOSED] = {"idle_kicks", COUNTER_SUM, "connections", "clients closed by client_idle_timeout"},
+    [COUNTER_ACCEPT_PAUSES]       = {"listen_disabled_num", COUNTER_SUM, "times", "accepting paused because descriptors or memory ran out"},
+    [COUNTER_REQUESTS]            = {"requests", COUNTER_SUM, "requests", "requests read, malformed ones included"},
+    [COUNTER_REQUESTS_GET]        = {"cmd_get", COUNTER_SUM, "keys", "keys asked by get, gets, gat, gats and mg"},
+    [COUNTER_REQUESTS_SET]        = {"cmd_set", COUNTER_SUM, "requests", "storage requests, ms included"},
+    [COUNTER_REQUESTS_TOUCH]      = {"cmd_touch", COUNTER_SUM, "keys", "touch requests, and keys of gat and gats"},
+    [COUNTER_REQUESTS_FLUSH]      = {"cmd_flush", COUNTER_SUM, "requests", "flush_all requests"},
+    [COUNTER_REQUESTS_LOCAL]      = {"requests_local", COUNTER_SUM, "requests", "requests answered by the proxy itself, refusals included"},
+    [COUNTER_KEYS]                = {"keys", COUNTER_SUM, "keys", "keys routed to a server"},
+    [COUNTER_HITS]                = {"get_hits", COUNTER_SUM, "keys", "keys asked and found"},
+    [COUNTER_MISSES]              = {"get_misses", COUNTER_SUM, "keys", "keys asked and not found"},
+    [COUNTER_BYTES_READ]          = {"bytes_read", COUNTER_SUM, "bytes", "read from clients"},
+    [COUNTER_BYTES_WRITTEN]       = {"bytes_written", COUNTER_SUM, "bytes", "written to clients"},
+    [COUNTER_ERRORS]              = {"errors", COUNTER_SUM, "requests", "requests answered SERVER_ERROR by the proxy"},
+    [COUNTER_TIMEOUTS]            = {"timeouts", COUNTER_SUM, "parts", "parts of requests not answered within request_timeout"},
+    [COUNTER_RETRIES]             = {"retries", COUNTER_SUM, "parts", "parts of requests sent a second time after a failure"},
+    [COUNTER_LATE_REPLIES]        = {"late_replies", COUNTER_SUM, "replies", "replies that came after their request was answered, dropped"},
+    [COUNTER_OUT_OF_MEMORY]       = {"out_of_memory", COUNTER_SUM, "requests", "requests refused because max_memory was reached"},
+    [COUNTER_BACKENDS]            = {"backend_connections", COUNTER_GAUGE, "connections", "connections to servers now"},
+    [COUNTER_BACKEND_CONNECTS]    = {"backend_connects", COUNTER_SUM, "connections", "connections to servers opened"},
+    [COUNTER_BACKEND_FAILURES]    = {"backend_failures", COUNTER_SUM, "connections", "connections to servers that failed, idle closes not counted"},
+    [COUNTER_BACKEND_BYTES_READ]  = {"backend_bytes_read", COUNTER_SUM, "bytes", "read from servers"},
+    [COUNTER_BACKEND_BYTES_WRITTEN] = {"backend_bytes_written", COUNTER_SUM, "bytes", "written to servers"},
+    [COUNTER_BACKEND_WRITES]      = {"backend_writes", COUNTER_SUM, "calls", "writes to servers; many requests leave in one"},
+    [COUNTER_BACKEND_REQUESTS]    = {"backend_requests", COUNTER_SUM, "parts", "parts of requests sent to servers"},
+    [COUNTER_TICKS]               = {"ticks", COUNTER_SUM, "turns", "turns of the workers' loops"},
+    [COUNTER_IN_FLIGHT]           = {"in_flight", COUNTER_GAUGE, "requests", "requests under way now"},
+    [COUNTER_MEMORY]              = {"buffer_bytes", COUNTER_GAUGE, "bytes", "in buffers of clients and servers now"},
+};
+/* clang-format on */

@@ -1,0 +1,554 @@
+#include "proxy/exchange.h"
+
+#include "base/clock.h"
+#include "proxy/backend_set.h"
+#include "proxy/client.h"
+#include "proxy/listener.h"
+#include "proxy/split.h"
+#include "proxy/standin.h"
+#include "topology/route.h"
+
+#include <stdlib.h>
+
+enum {
+    FREE_EXCHANGES_MAX = 256,
+    TRIES_SAME = 1, /* a leg that broke off is tried once more on its own server ... */
+    TRIES_MAX = 2,  /* ... and then once on the next */
+};
+
+static const char *const cause_texts[LEG_CAUSES] = {
+    [LEG_OK] = "no failure",
+    [LEG_REFUSED] = "connection refused",
+    [LEG_UNREACHABLE] = "cannot be reached",
+    [LEG_CONNECT_TIMEOUT] = "connect timed out",
+    [LEG_RESET] = "connection reset",
+    [LEG_CLOSED] = "connection closed",
+    [LEG_CROWDED] = "too many open connections",
+    [LEG_TIMEOUT] = "request timed out",
+    [LEG_BROKEN] = "broken reply",
+    [LEG_QUEUE_FULL] = "too many requests waiting",
+    [LEG_UNRESOLVED] = "name does not resolve",
+    [LEG_OUT_OF_MEMORY] = "out of memory",
+    [LEG_NO_DESCRIPTOR] = "no descriptor left",
+    [LEG_REMOVED] = "removed from the configuration",
+    [LEG_SKIPPED] = "server is out",
+    [LEG_DOWN] = "server is down",
+    [LEG_NO_SERVER] = "no server is live",
+    [LEG_NO_POOL] = "no pool takes this key",
+};
+
+const char *leg_cause_text(enum leg_cause cause)
+{
+    return cause_texts[cause];
+}
+
+struct exchange *exchange_new(struct worker *worker, struct client *client,
+                              const struct request *request)
+{
+    struct exchange *exchange = worker->free_exchanges;
+
+    if (exchange != NULL) {
+        worker->free_exchanges = exchange->next;
+        worker->free_exchange_count--;
+    } else {
+        exchange = malloc(sizeof(*exchange));
+        if (exchange == NULL) {
+            return NULL;
+        }
+    }
+    memset(exchange, 0, offsetof(struct exchange, text));
+    exchange->worker = worker;
+    exchange->client = client;
+    exchange->command = request->command;
+    exchange->started_us = worker->now_us;
+    exchange->noreply = request->noreply;
+    exchange->quiet = request->quiet;
+    exchange->is_safe_to_repeat = request->is_safe_to_repeat;
+    exchange->is_write = request->command->is_write ||
+                         (request->command->id == COMMAND_MG && !request->is_safe_to_repeat);
+    exchange->legs = &exchange->first;
+    list_init(&exchange->waiting_link);
+    outq_init(&exchange->first.replies);
+    exchange->first.exchange = exchange;
+    if (client->last != NULL) {
+        client->last->next = exchange;
+    } else {
+        client->first = exchange;
+    }
+    client->last = exchange;
+    client->exchange_count++;
+    count(&worker->counters, COUNTER_IN_FLIGHT);
+    return exchange;
+}
+
+void exchange_free_if_over(struct exchange *exchange)
+{
+    struct worker *worker = exchange->worker;
+
+    if (!exchange->is_released || exchange->legs_piped > 0) {
+        return;
+    }
+    list_remove(&exchange->waiting_link);
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        chunk_unref(exchange->legs[i].line.chunk);
+        chunk_unref(exchange->legs[i].value.chunk);
+        outq_fini(&exchange->legs[i].replies);
+        standin_release(&exchange->legs[i]);
+    }
+    if (exchange->legs != &exchange->first) {
+        free(exchange->legs);
+    }
+    free(exchange->leg_of_key);
+    free(exchange->more_text);
+    count_drop(&worker->counters, COUNTER_IN_FLIGHT);
+    if (worker->free_exchange_count >= FREE_EXCHANGES_MAX) {
+        free(exchange);
+        return;
+    }
+    exchange->next = worker->free_exchanges;
+    worker->free_exchanges = exchange;
+    worker->free_exchange_count++;
+}
+
+/* Returns size bytes that live as long as the exchange, or NULL out of memory. */
+static char *exchange_text(struct exchange *exchange, size_t size)
+{
+    if (size <= sizeof(exchange->text)) {
+        return exchange->text;
+    }
+    exchange->more_text = malloc(size);
+    return exchange->more_text;
+}
+
+/* Sends leg to a server of the pool over the connection its client is pinned to. */
+static void submit(struct exchange *exchange, struct leg *leg, const struct topology_server *to)
+{
+    struct worker *worker = exchange->worker;
+    struct backend_set *set = worker->sets[to->server->slot];
+
+    count(&worker->counters, COUNTER_BACKEND_REQUESTS);
+    backend_submit(&set->backends[exchange->client->number % set->count], leg);
+}
+
+/* Sends leg to a server according to its standing. */
+static void submit_by_standing(struct exchange *exchange, struct leg *leg,
+                               const struct topology_server *to, enum server_standing standing)
+{
+    struct backend_set *set = exchange->worker->sets[to->server->slot];
+
+    if (standing == STANDING_LIVE) {
+        submit(exchange, leg, to);
+        return;
+    }
+    leg->backend = &set->backends[exchange->client->number % set->count];
+    if (standing == STANDING_GATED) {
+        standin_hold(exchange->worker, leg);
+    } else {
+        leg->may_move = false;
+        exchange_leg_failed(leg, LEG_DOWN);
+    }
+}
+
+/*
+ * Routes a one-key exchange and submits its leg, or fails it. avoid and cause tell what has failed
+ * before; avoid NULL: nothing has.
+ */
+static void route_and_submit(struct exchange *exchange, const struct server *avoid,
+                             enum leg_cause cause)
+{
+    struct worker *worker = exchange->worker;
+    const struct topology_listener *through = exchange->client->listener->route;
+    struct leg *leg = &exchange->first;
+    struct route route = route_key(worker->topology, through, exchange->key, avoid);
+
+    if (route.pool == NULL) {
+        exchange_leg_failed(leg, LEG_NO_POOL);
+        return;
+    }
+    leg->is_miss_on_failure = route.pool->on_failure == ON_FAILURE_MISS;
+    leg->may_move = route.pool->on_failure == ON_FAILURE_EJECT;
+    if (route.server == PLACEMENT_NONE) {
+        exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
+        return;
+    }
+    if (exchange->is_write && route.standing == STANDING_LIVE) {
+        standin_record(worker, leg, route.pool, route.server, exchange->key);
+    }
+    submit_by_standing(exchange, leg, &route.pool->servers[route.server], route.standing);
+}
+
+void exchange_leg_route(struct leg *leg)
+{
+    struct exchange *exchange = leg->exchange;
+    const struct backend_set *set;
+
+    if (exchange->key.len > 0) {
+        route_and_submit(exchange, NULL, LEG_OK);
+        return;
+    }
+    set = leg->backend->set;
+    if (set->pool == NULL) {
+        exchange_leg_failed(leg, LEG_REMOVED);
+    } else {
+        enum server_standing standing = backend_set_standing(set);
+
+        submit_by_standing(exchange, leg, set->entry,
+                           standing == STANDING_OUT ? STANDING_DOWN : standing);
+    }
+}
+
+static bool is_inside(struct slice s, const struct chunk *chunk)
+{
+    return s.data >= chunk->data && s.data < chunk->data + chunk->capacity;
+}
+
+/*
+ * Keeps what the exchange needs beyond this tick: the key, and the line where it may be sent
+ * again or was rewritten. Other lines stay in the chunk they were read into.
+ */
+static bool keep_request(struct exchange *exchange, const struct request *request,
+                         struct chunk *chunk)
+{
+    struct leg *leg = &exchange->first;
+    bool keeps_line = request->is_safe_to_repeat || !is_inside(request->line, chunk);
+    bool has_wire_key = request->wire_key.data != request->key.data;
+    size_t size = request->key.len + (has_wire_key ? request->wire_key.len : 0) +
+                  (keeps_line ? request->line.len : 0);
+    char *to = exchange_text(exchange, size);
+
+    if (to == NULL) {
+        return false;
+    }
+    memcpy(to, request->key.data, request->key.len);
+    exchange->key = slice_make(to, request->key.len);
+    exchange->wire_key = exchange->key;
+    to += request->key.len;
+    if (has_wire_key) {
+        memcpy(to, request->wire_key.data, request->wire_key.len);
+        exchange->wire_key = slice_make(to, request->wire_key.len);
+        to += request->wire_key.len;
+    }
+    leg->line = (struct piece){request->line.data, NULL, (uint32_t)request->line.len, 0};
+    if (keeps_line) {
+        memcpy(to, request->line.data, request->line.len);
+        leg->line.data = to;
+    } else {
+        leg->line.chunk = chunk_ref(chunk);
+    }
+    if (request->value.len > 0) {
+        leg->value = (struct piece){request->value.data, chunk_ref(chunk),
+                                    (uint32_t)request->value.len, 0};
+    }
+    return true;
+}
+
+static bool start_key(struct exchange *exchange, const struct request *request,
+                      struct chunk *chunk)
+{
+    struct leg *leg = &exchange->first;
+
+    exchange->leg_count = 1;
+    exchange->legs_open++;
+    exchange->key_count = 1;
+    leg->kind = (uint8_t)request->command->reply;
+    leg->is_discarding = request->noreply || request->answer.len > 0;
+    if (!keep_request(exchange, request, chunk)) {
+        return false;
+    }
+    route_and_submit(exchange, NULL, LEG_OK);
+    return true;
+}
+
+/* A get of one key: "get key\r\n" is written anew, since that is cheaper than keeping the text. */
+static bool start_one_get(struct exchange *exchange, const struct request *request)
+{
+    struct leg *leg = &exchange->first;
+    size_t prefix_len = request->keys_prefix.len;
+    struct slice rest = request->keys;
+    struct slice key;
+    char *to;
+
+    if (!request_next_key(&rest, &key)) {
+        return false;
+    }
+    to = exchange_text(exchange, prefix_len + key.len + 2);
+    if (to == NULL) {
+        return false;
+    }
+    exchange->leg_count = 1;
+    exchange->legs_open++;
+    exchange->key_count = 1;
+    memcpy(to, request->keys_prefix.data, prefix_len);
+    memcpy(to + prefix_len, key.data, key.len);
+    memcpy(to + prefix_len + key.len, "\r\n", 2);
+    exchange->key = slice_make(to + prefix_len, key.len);
+    exchange->wire_key = exchange->key;
+    leg->kind = REPLY_VALUES;
+    leg->key_count = 1;
+    leg->keys_at = (uint32_t)prefix_len;
+    leg->line = (struct piece){to, NULL, (uint32_t)(prefix_len + key.len + 2), 0};
+    leg->next_key = exchange->key.data;
+    route_and_submit(exchange, NULL, LEG_OK);
+    return true;
+}
+
+/* Writes the local answer straight to the output where nothing is before it. */
+static bool answer_now(struct client *client, const struct request *request)
+{
+    struct worker *worker = client->worker;
+
+    if (!request->noreply && request->answer.len > 0 &&
+        !outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather,
+                   &worker->pool)) {
+        return false;
+    }
+    return true;
+}
+
+static void count_request(struct worker *worker, const struct request *request)
+{
+    static const uint8_t by_command[COMMAND_COUNT] = {
+        [COMMAND_SET] = COUNTER_REQUESTS_SET,     [COMMAND_ADD] = COUNTER_REQUESTS_SET,
+        [COMMAND_REPLACE] = COUNTER_REQUESTS_SET, [COMMAND_APPEND] = COUNTER_REQUESTS_SET,
+        [COMMAND_PREPEND] = COUNTER_REQUESTS_SET, [COMMAND_CAS] = COUNTER_REQUESTS_SET,
+        [COMMAND_MS] = COUNTER_REQUESTS_SET,      [COMMAND_TOUCH] = COUNTER_REQUESTS_TOUCH,
+        [COMMAND_FLUSH_ALL] = COUNTER_REQUESTS_FLUSH,
+    };
+    struct counters *counters = &worker->counters;
+    enum command_id id = request->command->id;
+
+    count(counters, COUNTER_REQUESTS);
+    if (request->route == ROUTE_LOCAL) {
+        count(counters, COUNTER_REQUESTS_LOCAL);
+    } else if (request->route == ROUTE_EACH_KEY) {
+        count_add(counters, COUNTER_REQUESTS_GET, request->key_count);
+        count_add(counters, COUNTER_KEYS, request->key_count);
+        if (id == COMMAND_GAT || id == COMMAND_GATS) {
+            count_add(counters, COUNTER_REQUESTS_TOUCH, request->key_count);
+        }
+    } else {
+        if (request->route == ROUTE_KEY) {
+            count(counters, COUNTER_KEYS);
+        }
+        if (id == COMMAND_MG) {
+            count(counters, COUNTER_REQUESTS_GET);
+        } else if (by_command[id] != 0) {
+            count(counters, (enum counter_id)by_command[id]);
+        }
+    }
+    if (request->is_foreign) {
+        count(counters, COUNTER_CLIENTS_FOREIGN);
+    }
+}
+
+/* Answers from here, in the client's order. */
+static bool start_local(struct exchange *exchange, const struct request *request)
+{
+    if (request->command->id == COMMAND_VERSION) {
+        return split_version(exchange);
+    }
+    if (request->answer.len > 0 && exchange->answer.len == 0) {
+        char *to = exchange_text(exchange, request->answer.len);
+
+        if (to == NULL) {
+            return false;
+        }
+        memcpy(to, request->answer.data, request->answer.len);
+        exchange->answer = (struct piece){to, NULL, (uint32_t)request->answer.len, 0};
+    }
+    return true;
+}
+
+bool exchange_start(struct client *client, const struct request *request, struct chunk *chunk)
+{
+    struct worker *worker = client->worker;
+    struct exchange *exchange;
+    bool started;
+
+    count_request(worker, request);
+    if (request->route == ROUTE_LOCAL && client->first == NULL && request->swallow_bytes == 0 &&
+        request->command->id != COMMAND_VERSION) {
+        return answer_now(client, request);
+    }
+    exchange = exchange_new(worker, client, request);
+    if (exchange == NULL) {
+        return false;
+    }
+    exchange->legs_open = 1; /* this function's own hold: nothing is over before it returns */
+    if (request->answer.len > 0 && request->route != ROUTE_LOCAL) {
+        /* the texts that override a reply are constants */
+        exchange->answer =
+            (struct piece){request->answer.data, NULL, (uint32_t)request->answer.len, 0};
+    }
+    if (request->swallow_bytes > 0) {
+        client->swallow_bytes = request->swallow_bytes;
+        client->swallowing = exchange;
+        exchange->legs_open++;
+    }
+    if (request->route != ROUTE_LOCAL && worker_is_full(worker, 0)) {
+        count(&worker->counters, COUNTER_OUT_OF_MEMORY);
+        exchange->cause = LEG_OUT_OF_MEMORY;
+        started = true;
+    } else if (request->route == ROUTE_KEY) {
+        started = start_key(exchange, request, chunk);
+    } else if (request->route == ROUTE_EACH_KEY && request->key_count == 1) {
+        started = start_one_get(exchange, request);
+    } else if (request->route == ROUTE_EACH_KEY) {
+        started = split_keys(exchange, request);
+    } else if (request->route == ROUTE_ALL) {
+        started = split_all(exchange, request->line);
+    } else {
+        started = start_local(exchange, request);
+    }
+    if (!started) {
+        exchange->cause = LEG_OUT_OF_MEMORY;
+    }
+    exchange_unhold(exchange);
+    return true;
+}
+
+void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
+                         const struct topology_server *to, enum server_standing standing)
+{
+    submit_by_standing(exchange, leg, to, standing);
+}
+
+/* Puts the exchange on the list of those that hold reply bytes at the end of the tick. */
+static void wait_in_line(struct exchange *exchange)
+{
+    if (list_is_empty(&exchange->waiting_link)) {
+        list_add_tail(&exchange->worker->waiting, &exchange->waiting_link);
+    }
+}
+
+void exchange_unhold(struct exchange *exchange)
+{
+    assert(exchange->legs_open > 0);
+    exchange->legs_open--;
+    if (exchange->is_released) {
+        exchange_free_if_over(exchange);
+        return;
+    }
+    if (exchange->legs_open == 0 && exchange->client->first == exchange) {
+        client_release(exchange->client);
+        return;
+    }
+    wait_in_line(exchange);
+}
+
+/* Counts what a finished leg of a retrieval found. */
+static void count_hits(struct exchange *exchange, struct leg *leg)
+{
+    struct counters *counters = &exchange->worker->counters;
+
+    if (exchange->command->id == COMMAND_MG) {
+        bool is_hit = leg->code == CODE_HD || leg->code == CODE_VA;
+
+        if (is_hit || leg->code == CODE_EN) {
+            count(counters, is_hit ? COUNTER_HITS : COUNTER_MISSES);
+        }
+    } else if (leg->kind == REPLY_VALUES && leg->code == CODE_END) {
+        count_add(counters, COUNTER_HITS, leg->hits);
+        count_add(counters, COUNTER_MISSES, leg->key_count - leg->hits);
+    }
+}
+
+void exchange_leg_done(struct leg *leg, enum reply_code code)
+{
+    if (leg->is_done) {
+        count(&leg->exchange->worker->counters, COUNTER_LATE_REPLIES);
+        exchange_free_if_over(leg->exchange);
+        return;
+    }
+    leg->is_done = true;
+    leg->code = (uint8_t)code;
+    count_hits(leg->exchange, leg);
+    exchange_unhold(leg->exchange);
+}
+
+/* Sends the leg once more where that can do no harm. */
+static bool retry(struct leg *leg, enum leg_cause cause)
+{
+    struct exchange *exchange = leg->exchange;
+    bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED;
+    bool is_unreached = cause == LEG_REFUSED || cause == LEG_UNREACHABLE ||
+                        cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
+                        cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED;
+
+    if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
+        (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached) ||
+        leg->tries >= TRIES_MAX) {
+        return false;
+    }
+    outq_fini(&leg->replies);
+    leg->hits = 0;
+    leg->next_ordinal = 0;
+    leg->is_sent = false;
+    leg->is_begun = false;
+    leg->is_settled = false;
+    leg->is_answered = false;
+    if (cause == LEG_REMOVED && exchange->key.len > 0 && leg->backend->set->pool == NULL) {
+        leg->tries++;
+        route_and_submit(exchange, NULL, cause);
+        return true;
+    }
+    if (is_broken_off && leg->tries < TRIES_SAME) {
+        leg->tries = TRIES_SAME;
+        leg->next_key = leg->line.data + leg->keys_at;
+        count(&exchange->worker->counters, COUNTER_RETRIES);
+        backend_submit(leg->backend, leg);
+        return true;
+    }
+    if (exchange->is_write || exchange->key.len == 0 || !leg->may_move) {
+        return false;
+    }
+    leg->tries = TRIES_MAX;
+    leg->next_key = leg->line.data + leg->keys_at;
+    count(&exchange->worker->counters, COUNTER_RETRIES);
+    route_and_submit(exchange, leg->backend->set->server, cause);
+    return true;
+}
+
+void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
+{
+    if (leg->is_done) {
+        exchange_free_if_over(leg->exchange);
+        return;
+    }
+    if (!leg->is_piped) {
+        standin_release(leg);
+    }
+    if (retry(leg, cause)) {
+        return;
+    }
+    if (leg->is_begun && leg->exchange->is_write && leg->backend != NULL) {
+        standin_note_unanswered(leg->backend->set, leg->exchange->key);
+    }
+    leg->is_done = true;
+    leg->is_discarding = true;
+    leg->cause = (uint8_t)cause;
+    outq_fini(&leg->replies);
+    exchange_unhold(leg->exchange);
+}
+
+void exchange_abandon(struct exchange *exchange)
+{
+    exchange->client = NULL;
+    exchange->is_released = true;
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        exchange->legs[i].is_discarding = true;
+        outq_fini(&exchange->legs[i].replies);
+    }
+    exchange_free_if_over(exchange);
+}
+
+void exchange_settle(struct exchange *exchange)
+{
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        struct leg *leg = &exchange->legs[i];
+
+        if (!outq_settle(&leg->replies, &exchange->worker->pool)) {
+            return; /* out of memory: the shared chunk stays pinned instead */
+        }
+    }
+}

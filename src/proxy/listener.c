@@ -1,0 +1,176 @@
+#include "proxy/listener.h"
+
+#include "base/log.h"
+#include "proxy/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    ACCEPTS_A_TICK = 64,
+    SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
+};
+
+static void on_accept(evutil_socket_t fd, short what, void *arg);
+
+struct listener *listener_new(struct worker *worker, struct listen_socket *socket)
+{
+    struct listener *listener = calloc(1, sizeof(*listener));
+    struct epoll_event wanted = {.events = EPOLLIN | EPOLLEXCLUSIVE};
+
+    if (listener == NULL) {
+        return NULL;
+    }
+    listener->worker = worker;
+    listener->socket = listen_socket_get(socket);
+    listener->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (listener->wait_fd == -1 ||
+        epoll_ctl(listener->wait_fd, EPOLL_CTL_ADD, socket->fd, &wanted) == -1) {
+        log_error("cannot wait for clients: %s", strerror(errno));
+        if (listener->wait_fd != -1) {
+            close(listener->wait_fd);
+        }
+        listen_socket_put(socket);
+        free(listener);
+        return NULL;
+    }
+    event_assign(&listener->event, worker->base, listener->wait_fd, EV_READ | EV_PERSIST,
+                 on_accept, listener);
+    event_add(&listener->event, NULL);
+    list_add_tail(&worker->listeners, &listener->link);
+    return listener;
+}
+
+void listener_stop(struct listener *listener)
+{
+    if (listener->wait_fd == -1) {
+        return;
+    }
+    event_del(&listener->event);
+    close(listener->wait_fd);
+    listener->wait_fd = -1;
+}
+
+void listener_free(struct listener *listener)
+{
+    listener_stop(listener);
+    list_remove(&listener->link);
+    listen_socket_put(listener->socket);
+    free(listener);
+}
+
+void listener_resume(struct listener *listener)
+{
+    if (listener->is_paused && listener->wait_fd != -1) {
+        listener->is_paused = false;
+        event_add(&listener->event, NULL);
+    }
+}
+
+/* Descriptors or memory ran out: the backlog waits until some are free again. */
+static void pause_accepting(struct listener *listener, int error)
+{
+    if (error == EBADF || error == EINVAL) {
+        log_error("accept: %s", strerror(error));
+    } else {
+        log_warn("accepting clients is paused: %s", strerror(error));
+    }
+    count(&listener->worker->counters, COUNTER_ACCEPT_PAUSES);
+    listener->is_paused = true;
+    event_del(&listener->event);
+}
+
+/* Says why, and closes once the peer has read it or a moment has passed. */
+static void refuse(struct listener *listener, int fd)
+{
+    static const char text[] = "ERROR Too many open connections\r\n";
+    char dropped[1024];
+    ssize_t written = write(fd, text, sizeof(text) - 1);
+
+    (void)written; /* a socket just accepted has room, and a peer gone needs no answer */
+    shutdown(fd, SHUT_WR);
+    while (read(fd, dropped, sizeof(dropped)) > 0) {
+    }
+    close(fd);
+    count(&listener->worker->counters, COUNTER_CLIENTS_REFUSED);
+}
+
+/* The worker with the fewest clients, this one where none has far fewer. */
+static struct worker *least_loaded(struct worker *worker)
+{
+    struct workers *all = worker->all;
+    uint64_t mine = count_read(&worker->counters, COUNTER_CLIENTS);
+    struct worker *best = worker;
+    uint64_t fewest = mine;
+
+    for (unsigned i = 0; i < all->count; i++) {
+        uint64_t theirs = count_read(&all->at[i].counters, COUNTER_CLIENTS);
+
+        if (theirs < fewest) {
+            fewest = theirs;
+            best = &all->at[i];
+        }
+    }
+    return mine >= fewest + SPREAD ? best : worker;
+}
+
+static void hand_over(struct worker *to, struct listener *listener, int fd)
+{
+    struct worker_client_mail *mail = malloc(sizeof(*mail));
+
+    if (mail == NULL) {
+        atomic_fetch_sub_explicit(&to->all->clients, 1, memory_order_relaxed);
+        close(fd);
+        return;
+    }
+    mail->mail.kind = WORKER_MAIL_CLIENT;
+    mail->fd = fd;
+    mail->socket = listen_socket_get(listener->socket);
+    mailbox_post(&to->mailbox, &mail->mail);
+}
+
+void listener_take(struct listener *listener, int fd)
+{
+    struct workers *all = listener->worker->all;
+
+    if (!client_new(listener->worker, listener, fd)) {
+        atomic_fetch_sub_explicit(&all->clients, 1, memory_order_relaxed);
+    }
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *arg)
+{
+    struct listener *listener = arg;
+    struct worker *worker = listener->worker;
+    struct workers *all = worker->all;
+
+    (void)fd;
+    (void)what;
+    for (int i = 0; i < ACCEPTS_A_TICK; i++) {
+        int peer = accept4(listener->socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct worker *to;
+
+        if (peer == -1) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
+                errno == EBADF || errno == EINVAL) {
+                pause_accepting(listener, errno);
+            }
+            return; /* none left, or one that was gone already */
+        }
+        if (atomic_fetch_add_explicit(&all->clients, 1, memory_order_relaxed) >=
+            worker->topology->max_clients) {
+            atomic_fetch_sub_explicit(&all->clients, 1, memory_order_relaxed);
+            refuse(listener, peer);
+            continue;
+        }
+        to = all->count > 1 ? least_loaded(worker) : worker;
+        if (to == worker) {
+            listener_take(listener, peer);
+        } else {
+            hand_over(to, listener, peer);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/*
+ * A listening socket as one worker sees it: accepts clients, spreads them,
+ * pauses while descriptors are short. Runs on the worker's thread.
+ */
+#ifndef PROXY_LISTENER_H
+#define PROXY_LISTENER_H
+
+#include "proxy/worker.h"
+
+struct listener {
+    struct list link;
+    struct worker *worker;
+    struct listen_socket *socket;           /* a reference */
+    const struct topology_listener *route;  /* in the adopted topology; NULL once removed */
+    struct event event;
+    int wait_fd; /* an epoll of its own around the socket: one worker wakes per client */
+    bool is_paused;
+    bool allow_flush; /* every pool behind it does */
+    uint32_t clients; /* of this worker that came through it */
+};
+
+/* NULL with a log line where it cannot be had. */
+struct listener *listener_new(struct worker *worker, struct listen_socket *socket);
+
+/* Takes no more clients. */
+void listener_stop(struct listener *listener);
+void listener_free(struct listener *listener);
+
+/* Tries again after a pause. */
+void listener_resume(struct listener *listener);
+
+/* Takes a client accepted by another worker. Closes fd where it cannot. */
+void listener_take(struct listener *listener, int fd);
+
+#endif

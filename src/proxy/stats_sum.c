@@ -1,0 +1,239 @@
+#include "proxy/stats_sum.h"
+
+#include "proxy/backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum rule { RULE_SUM, RULE_FIRST, RULE_LOWEST, RULE_HIGHEST };
+
+/* Names that are not summed though they are numbers. */
+static const struct {
+    const char *name;
+    enum rule rule;
+} exceptions[] = {
+    {"pid", RULE_FIRST},          {"uptime", RULE_LOWEST},       {"time", RULE_HIGHEST},
+    {"pointer_size", RULE_FIRST}, {"max_connections", RULE_SUM}, {"hash_power_level", RULE_HIGHEST},
+};
+
+struct stat {
+    struct slice name;
+    struct slice text;  /* as the first server said it */
+    uint64_t number;    /* the sum so far */
+    uint32_t micros;    /* of a time such as rusage_user */
+    bool is_number;
+    bool is_time;
+
+    enum rule rule;
+};
+
+struct stats {
+    struct stat *at;
+    size_t count;
+    size_t room;
+};
+
+/* Reads "123" or "1.234567". */
+static void read_number(struct stat *stat)
+{
+    char text[40];
+    char *end;
+
+    stat->is_number = false;
+    stat->is_time = false;
+    if (stat->text.len == 0 || stat->text.len >= sizeof(text)) {
+        return;
+    }
+    memcpy(text, stat->text.data, stat->text.len);
+    text[stat->text.len] = '\0';
+    if (text[0] < '0' || text[0] > '9') {
+        return;
+    }
+    stat->number = strtoull(text, &end, 10);
+    stat->micros = 0;
+    if (*end == '.' && strlen(end + 1) == 6 && strspn(end + 1, "0123456789") == 6) {
+        stat->micros = (uint32_t)strtoul(end + 1, NULL, 10);
+        stat->is_time = true;
+        end += 7;
+    }
+    stat->is_number = *end == '\0';
+}
+
+static enum rule rule_of(struct slice name, bool may_sum)
+{
+    for (size_t i = 0; i < ARRAY_LEN(exceptions); i++) {
+        if (slice_equals(name, slice_text(exceptions[i].name))) {
+            return exceptions[i].rule;
+        }
+    }
+    return may_sum ? RULE_SUM : RULE_FIRST;
+}
+
+static void fold(struct stat *into, const struct stat *more)
+{
+    if (!into->is_number || !more->is_number) {
+        return;
+    }
+    if (into->rule == RULE_SUM) {
+        into->micros += more->micros;
+        into->number += more->number + into->micros / 1000000;
+        into->micros %= 1000000;
+    } else if ((into->rule == RULE_LOWEST && more->number < into->number) ||
+               (into->rule == RULE_HIGHEST && more->number > into->number)) {
+        into->number = more->number;
+    }
+}
+
+/* Adds one line; hint is where the same name stood in the last server's order. */
+static bool add(struct stats *stats, struct stat stat, size_t *hint)
+{
+    for (size_t i = 0; i < stats->count; i++) {
+        size_t at = (*hint + i) % stats->count;
+
+        if (slice_equals(stats->at[at].name, stat.name)) {
+            fold(&stats->at[at], &stat);
+            *hint = at + 1;
+            return true;
+        }
+    }
+    if (stats->count == stats->room) {
+        size_t room = stats->room == 0 ? 128 : stats->room * 2;
+        struct stat *grown = realloc(stats->at, room * sizeof(grown[0]));
+
+        if (grown == NULL) {
+            return false;
+        }
+        stats->at = grown;
+        stats->room = room;
+    }
+    stats->at[stats->count++] = stat;
+    *hint = stats->count;
+    return true;
+}
+
+/* Takes the lines "STAT name value\r\n" of one leg's text. */
+static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
+{
+    size_t hint = 0;
+
+    while (text.len > 0) {
+        const char *newline = memchr(text.data, '\n', text.len);
+        size_t line_len = newline != NULL ? (size_t)(newline - text.data) : text.len;
+        struct slice line = {text.data, line_len};
+        struct stat stat = {0};
+        const char *blank;
+
+        text.data += newline != NULL ? line_len + 1 : line_len;
+        text.len -= newline != NULL ? line_len + 1 : line_len;
+        if (line.len > 0 && line.data[line.len - 1] == '\r') {
+            line.len--;
+        }
+        if (line.len < 5 || memcmp(line.data, "STAT ", 5) != 0) {
+            continue;
+        }
+        line.data += 5;
+        line.len -= 5;
+        blank = memchr(line.data, ' ', line.len);
+        stat.name = slice_make(line.data, blank != NULL ? (size_t)(blank - line.data) : line.len);
+        stat.text = blank != NULL
+                        ? slice_make(blank + 1, line.len - stat.name.len - 1)
+                        : slice_make("", 0);
+        read_number(&stat);
+        stat.rule = rule_of(stat.name, may_sum);
+        if (!add(stats, stat, &hint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes a leg's replies one contiguous text, malloc'ed. */
+static char *flatten(struct outq *q)
+{
+    char *text = malloc(q->bytes + 1);
+    char *to = text;
+
+    for (uint32_t i = 0; text != NULL && i < q->count; i++) {
+        const struct piece *piece = outq_at(q, i);
+
+        memcpy(to, piece->data, piece->len);
+        to += piece->len;
+    }
+    return text;
+}
+
+static bool put_stat(struct exchange *exchange, struct outq *q, const struct stat *stat)
+{
+    struct worker *worker = exchange->worker;
+    char line[1200];
+    int len;
+
+    if (!stat->is_number || stat->rule == RULE_FIRST) {
+        len = snprintf(line, sizeof(line), "STAT %.*s %.*s\r\n", (int)stat->name.len,
+                       stat->name.data, (int)stat->text.len, stat->text.data);
+    } else if (stat->is_time) {
+        len = snprintf(line, sizeof(line), "STAT %.*s %" PRIu64 ".%06u\r\n", (int)stat->name.len,
+                       stat->name.data, stat->number, stat->micros);
+    } else {
+        len = snprintf(line, sizeof(line), "STAT %.*s %" PRIu64 "\r\n", (int)stat->name.len,
+                       stat->name.data, stat->number);
+    }
+    if (len < 0 || (size_t)len >= sizeof(line)) {
+        return true; /* no server of ours says so much in one line; left out */
+    }
+    return outq_copy(q, line, (size_t)len, &worker->gather, &worker->pool);
+}
+
+static bool put_all(struct exchange *exchange, struct outq *q, const struct stats *stats)
+{
+    for (size_t i = 0; i < stats->count; i++) {
+        if (!put_stat(exchange, q, &stats->at[i])) {
+            return false;
+        }
+    }
+    return outq_copy(q, "END\r\n", 5, &exchange->worker->gather, &exchange->worker->pool);
+}
+
+bool stats_sum(struct exchange *exchange, struct outq *q)
+{
+    struct worker *worker = exchange->worker;
+    struct stats stats = {0};
+    char **texts = calloc(exchange->leg_count, sizeof(texts[0]));
+    struct leg *line = NULL; /* a leg that answered one line: RESET, an error */
+    bool answered = false;
+    bool done = texts != NULL;
+
+    for (uint32_t i = 0; done && i < exchange->leg_count; i++) {
+        struct leg *leg = &exchange->legs[i];
+
+        if (leg->cause != LEG_OK) {
+            continue;
+        }
+        if (leg->code != CODE_END) {
+            line = leg;
+            continue;
+        }
+        answered = true;
+        texts[i] = flatten(&leg->replies);
+        done = texts[i] != NULL &&
+               add_leg(&stats, slice_make(texts[i], leg->replies.bytes), !exchange->is_settings);
+    }
+    if (done && answered) {
+        done = put_all(exchange, q, &stats);
+    } else if (done && line != NULL) {
+        const struct piece *piece = outq_at(&line->replies, 0);
+
+        done = outq_copy(q, piece->data, piece->len, &worker->gather, &worker->pool);
+    } else if (done) {
+        const char *text = "SERVER_ERROR no server answered\r\n";
+
+        done = outq_copy(q, text, strlen(text), &worker->gather, &worker->pool);
+    }
+    for (uint32_t i = 0; texts != NULL && i < exchange->leg_count; i++) {
+        free(texts[i]);
+    }
+    free(texts);
+    free(stats.at);
+    return done;
+}

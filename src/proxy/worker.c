@@ -1,0 +1,479 @@
+#include "proxy/worker.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "proxy/adopt.h"
+#include "proxy/backend.h"
+#include "proxy/backend_out.h"
+#include "proxy/client.h"
+#include "proxy/deadline.h"
+#include "proxy/listener.h"
+#include "proxy/standin.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SECOND_US = 1000000 };
+
+struct chunk *worker_scratch(struct worker *worker)
+{
+    if (worker->scratch != NULL && chunk_room(worker->scratch) < WORKER_READ_MIN) {
+        chunk_unref(worker->scratch);
+        worker->scratch = NULL;
+    }
+    if (worker->scratch == NULL) {
+        worker->scratch =
+            chunk_new(&worker->pool, WORKER_SCRATCH_BYTES - sizeof(struct chunk));
+        if (worker->scratch != NULL) {
+            worker->scratch->is_shared = true;
+        }
+    }
+    return worker->scratch;
+}
+
+void worker_want_deadline(struct worker *worker, uint64_t at_us)
+{
+    struct timeval in;
+    uint64_t left_us;
+
+    if (worker->deadline_at_us != 0 && worker->deadline_at_us <= at_us) {
+        return;
+    }
+    worker->deadline_at_us = at_us;
+    left_us = at_us > worker->now_us ? at_us - worker->now_us : 0;
+    in.tv_sec = (time_t)(left_us / SECOND_US);
+    in.tv_usec = (suseconds_t)(left_us % SECOND_US);
+    event_add(&worker->deadline_event, &in);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct worker *worker = arg;
+    uint64_t next_us = UINT64_MAX;
+
+    (void)fd;
+    (void)what;
+    worker->now_us = clock_us();
+    worker->deadline_at_us = 0;
+    for (uint32_t s = 0; s < worker->set_count; s++) {
+        struct backend_set *set = worker->sets[s];
+
+        for (unsigned i = 0; set != NULL && i < set->count; i++) {
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
+
+            next_us = at_us < next_us ? at_us : next_us;
+        }
+    }
+    {
+        uint64_t at_us = standin_expire(worker, worker->now_us);
+
+        next_us = at_us < next_us ? at_us : next_us;
+    }
+    list_each(at, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
+        for (unsigned i = 0; i < set->count; i++) {
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
+
+            next_us = at_us < next_us ? at_us : next_us;
+        }
+    }
+    if (next_us != UINT64_MAX) {
+        worker_want_deadline(worker, next_us);
+    }
+}
+
+/* Closes clients that were silent for too long. */
+static void close_idle_clients(struct worker *worker)
+{
+    uint64_t idle_us = worker->topology->client_idle_timeout_us;
+
+    list_each_safe(at, after, &worker->clients)
+    {
+        struct client *client = list_entry(at, struct client, link);
+        uint64_t silent_us = worker->now_us - client->active_us;
+
+        if (client->state == CLIENT_LINGERING) {
+            if (silent_us > CLIENT_LINGER_US) {
+                client_retire(client);
+            }
+        } else if (idle_us != 0 && silent_us > idle_us && client->first == NULL) {
+            count(&worker->counters, COUNTER_CLIENTS_IDLE_CLOSED);
+            client_retire(client);
+        }
+    }
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+    struct worker *worker = arg;
+
+    (void)fd;
+    (void)what;
+    worker->now_us = clock_us();
+    close_idle_clients(worker);
+    list_each(at, &worker->listeners)
+    {
+        listener_resume(list_entry(at, struct listener, link));
+    }
+    if (worker->pool.kept_bytes > 0 || worker->wants_trim) {
+        chunk_pool_trim(&worker->pool);
+        while (worker->free_exchanges != NULL) {
+            struct exchange *exchange = worker->free_exchanges;
+
+            worker->free_exchanges = exchange->next;
+            free(exchange);
+        }
+        worker->free_exchange_count = 0;
+        malloc_trim(0);
+        worker->wants_trim = false;
+    }
+}
+
+/* A client accepted by another worker. */
+static void take_client(struct worker *worker, struct worker_client_mail *mail)
+{
+    struct listener *listener = adopt_find_listener(worker, mail->socket);
+
+    if (listener != NULL && !worker->is_draining) {
+        listener_take(listener, mail->fd);
+    } else {
+        atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+        close(mail->fd);
+    }
+    listen_socket_put(mail->socket);
+}
+
+/* Takes no new clients; the present ones are closed as soon as nothing of theirs is under way. */
+static void start_draining(struct worker *worker)
+{
+    worker->is_draining = true;
+    list_each(at, &worker->listeners)
+    {
+        listener_stop(list_entry(at, struct listener, link));
+    }
+    list_each_safe(at, after, &worker->clients)
+    {
+        struct client *client = list_entry(at, struct client, link);
+
+        client_drain(client);
+    }
+}
+
+static void on_mail(evutil_socket_t fd, short what, void *arg)
+{
+    struct worker *worker = arg;
+    struct list mails;
+    struct list *at;
+
+    (void)fd;
+    (void)what;
+    list_init(&mails);
+    mailbox_take(&worker->mailbox, &mails);
+    while ((at = list_pop(&mails)) != NULL) {
+        struct mail *mail = list_entry(at, struct mail, link);
+
+        switch ((enum worker_mail)mail->kind) {
+        case WORKER_MAIL_CLIENT:
+            take_client(worker, (struct worker_client_mail *)mail);
+            break;
+        case WORKER_MAIL_WAKE:
+            break; /* the topology is looked at at the end of every tick */
+        case WORKER_MAIL_SURRENDER:
+            standin_ask(worker, (struct worker_surrender_mail *)mail);
+            continue; /* it goes back with the answer */
+        case WORKER_MAIL_DRAIN:
+            start_draining(worker);
+            break;
+        case WORKER_MAIL_STOP:
+            worker->is_stopped = true;
+            break;
+        }
+        free(mail);
+    }
+}
+
+static void flush_backends(struct worker *worker)
+{
+    struct list *at;
+
+    while (!list_is_empty(&worker->dirty_backends)) {
+        at = worker->dirty_backends.next;
+        backend_flush(list_entry(at, struct backend, dirty_link));
+    }
+}
+
+static void flush_clients(struct worker *worker)
+{
+    while (!list_is_empty(&worker->dirty_clients)) {
+        client_flush(list_entry(worker->dirty_clients.next, struct client, dirty_link));
+    }
+}
+
+/* Clients that had more than enough under way and may go on. */
+static void resume_clients(struct worker *worker)
+{
+    struct list *at;
+
+    while ((at = list_pop(&worker->resumed_clients)) != NULL) {
+        client_resume(list_entry(at, struct client, resumed_link));
+    }
+}
+
+/* Copies what must live longer than the tick out of the shared chunks; makes these new again. */
+static void settle(struct worker *worker)
+{
+    struct list *at;
+
+    while ((at = list_pop(&worker->waiting)) != NULL) {
+        exchange_settle(list_entry(at, struct exchange, waiting_link));
+    }
+    if (worker->scratch != NULL && worker->scratch->refs == 1) {
+        worker->scratch->filled = 0;
+    }
+    if (worker->gather != NULL && worker->gather->refs == 1) {
+        worker->gather->filled = 0;
+    }
+}
+
+static void free_retired(struct worker *worker)
+{
+    while (!list_is_empty(&worker->retired_clients)) {
+        client_free(list_entry(worker->retired_clients.next, struct client, link));
+    }
+    adopt_free_retired(worker);
+}
+
+/* One turn. New periodic work gets a line here. */
+static void tick(struct worker *worker)
+{
+    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
+    worker->now_us = clock_us();
+    flush_backends(worker); /* one write for each that is dirty */
+    flush_clients(worker);
+    resume_clients(worker);
+    settle(worker);
+    free_retired(worker);
+    adopt_topology(worker);
+    standin_surrender(worker);
+    count(&worker->counters, COUNTER_TICKS);
+    count_set(&worker->counters, COUNTER_MEMORY, worker->pool.used_bytes);
+}
+
+/* Ends every client, answers nobody. */
+static void stop_clients(struct worker *worker)
+{
+    list_each_safe(at, after, &worker->clients)
+    {
+        client_retire(list_entry(at, struct client, link));
+    }
+    free_retired(worker);
+}
+
+static void *run(void *arg)
+{
+    struct worker *worker = arg;
+    struct mail *mail;
+
+    worker->now_us = clock_us();
+    adopt_topology(worker);
+    while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
+        tick(worker);
+    }
+    stop_clients(worker);
+    mail = malloc(sizeof(*mail));
+    if (mail != NULL) {
+        mail->kind = CONTROL_MAIL_WORKER_STOPPED;
+        mailbox_post(worker->all->control, mail);
+    }
+    return NULL;
+}
+
+static bool worker_init(struct worker *worker, struct workers *all, unsigned number)
+{
+    const struct timeval second = {1, 0};
+    struct event_config *config = event_config_new();
+
+    worker->number = number;
+    worker->all = all;
+    list_init(&worker->listeners);
+    list_init(&worker->clients);
+    list_init(&worker->dirty_clients);
+    list_init(&worker->resumed_clients);
+    list_init(&worker->retired_clients);
+    list_init(&worker->dirty_backends);
+    list_init(&worker->retired_sets);
+    list_init(&worker->waiting);
+    list_init(&worker->surrenders);
+    chunk_pool_init(&worker->pool);
+    if (config != NULL) {
+        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+        worker->base = event_base_new_with_config(config);
+        event_config_free(config);
+    }
+    worker->write_buffer = malloc(WORKER_WRITE_BYTES);
+    if (worker->base == NULL || worker->write_buffer == NULL || !mailbox_init(&worker->mailbox)) {
+        return false;
+    }
+    event_assign(&worker->mail_event, worker->base, worker->mailbox.wake_fd, EV_READ | EV_PERSIST,
+                 on_mail, worker);
+    event_add(&worker->mail_event, NULL);
+    event_assign(&worker->deadline_event, worker->base, -1, EV_TIMEOUT, on_deadline, worker);
+    event_assign(&worker->second_event, worker->base, -1, EV_PERSIST, on_second, worker);
+    event_add(&worker->second_event, &second);
+    return true;
+}
+
+bool workers_start(struct workers *workers, unsigned worker_count, struct topology_slot *slot,
+                   struct mailbox *control, char *error, size_t error_size)
+{
+    sigset_t all_signals;
+    sigset_t before;
+
+    memset(workers, 0, sizeof(*workers));
+    workers->slot = slot;
+    workers->control = control;
+    workers->at = aligned_alloc(64, worker_count * sizeof(workers->at[0]));
+    if (workers->at == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return false;
+    }
+    memset(workers->at, 0, worker_count * sizeof(workers->at[0]));
+    workers->count = worker_count;
+    for (unsigned i = 0; i < worker_count; i++) {
+        if (!worker_init(&workers->at[i], workers, i)) {
+            snprintf(error, error_size, "cannot make an event loop for worker %u", i);
+            return false;
+        }
+    }
+    sigfillset(&all_signals); /* signals are the control thread's */
+    pthread_sigmask(SIG_BLOCK, &all_signals, &before);
+    for (unsigned i = 0; i < worker_count; i++) {
+        int failure = pthread_create(&workers->at[i].thread, NULL, run, &workers->at[i]);
+
+        if (failure != 0) {
+            snprintf(error, error_size, "cannot start worker %u: %s", i, strerror(failure));
+            pthread_sigmask(SIG_SETMASK, &before, NULL);
+            return false;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return true;
+}
+
+static void tell_all(struct workers *workers, enum worker_mail kind)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        struct mail *mail = malloc(sizeof(*mail));
+
+        if (mail == NULL) {
+            log_error("out of memory");
+            continue;
+        }
+        mail->kind = (int)kind;
+        mailbox_post(&workers->at[i].mailbox, mail);
+    }
+}
+
+void workers_wake(struct workers *workers)
+{
+    tell_all(workers, WORKER_MAIL_WAKE);
+}
+
+bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
+                         bool wants_quiet, bool closes)
+{
+    struct list mails;
+    struct list *at;
+
+    list_init(&mails);
+    for (unsigned i = 0; i < workers->count; i++) {
+        struct worker_surrender_mail *mail = calloc(1, sizeof(*mail));
+
+        if (mail == NULL) {
+            while ((at = list_pop(&mails)) != NULL) {
+                mail = list_entry(at, struct worker_surrender_mail, mail.link);
+                server_put(mail->server);
+                free(mail);
+            }
+            return false;
+        }
+        mail->mail.kind = WORKER_MAIL_SURRENDER;
+        mail->server = server_get(server);
+        mail->generation = generation;
+        mail->wants_quiet = wants_quiet;
+        mail->closes = closes;
+        list_add_tail(&mails, &mail->mail.link);
+    }
+    for (unsigned i = 0; (at = list_pop(&mails)) != NULL; i++) {
+        mailbox_post(&workers->at[i].mailbox, list_entry(at, struct mail, link));
+    }
+    return true;
+}
+
+void workers_drain(struct workers *workers)
+{
+    tell_all(workers, WORKER_MAIL_DRAIN);
+}
+
+void workers_stop(struct workers *workers)
+{
+    tell_all(workers, WORKER_MAIL_STOP);
+}
+
+/* Frees what a stopped worker still has. */
+static void worker_fini(struct worker *worker)
+{
+    struct list mails;
+    struct list *at;
+
+    adopt_nothing(worker);
+    standin_forget(worker);
+    list_init(&mails);
+    mailbox_take(&worker->mailbox, &mails);
+    while ((at = list_pop(&mails)) != NULL) {
+        struct mail *mail = list_entry(at, struct mail, link);
+
+        if (mail->kind == WORKER_MAIL_CLIENT) {
+            struct worker_client_mail *client = (struct worker_client_mail *)mail;
+
+            close(client->fd);
+            listen_socket_put(client->socket);
+        } else if (mail->kind == WORKER_MAIL_SURRENDER) {
+            server_put(((struct worker_surrender_mail *)mail)->server);
+        }
+        free(mail);
+    }
+    event_del(&worker->mail_event);
+    event_del(&worker->deadline_event);
+    event_del(&worker->second_event);
+    mailbox_fini(&worker->mailbox);
+    event_base_free(worker->base);
+    while (worker->free_exchanges != NULL) {
+        struct exchange *exchange = worker->free_exchanges;
+
+        worker->free_exchanges = exchange->next;
+        free(exchange);
+    }
+    chunk_unref(worker->scratch);
+    chunk_unref(worker->gather);
+    chunk_pool_fini(&worker->pool);
+    free(worker->write_buffer);
+}
+
+void workers_join(struct workers *workers)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        pthread_join(workers->at[i].thread, NULL);
+    }
+    for (unsigned i = 0; i < workers->count; i++) {
+        worker_fini(&workers->at[i]);
+    }
+    free(workers->at);
+    workers->at = NULL;
+    workers->count = 0;
+}

@@ -1,0 +1,160 @@
+/*
+ * A worker: one thread, one event loop, its clients, its connections to
+ * servers, its counters. Nothing in here is touched by another thread, but for
+ * the mailbox, the counters (read) and the topology slot.
+ */
+#ifndef PROXY_WORKER_H
+#define PROXY_WORKER_H
+
+#include "base/chunk.h"
+#include "base/list.h"
+#include "base/mailbox.h"
+#include "proxy/counter.h"
+#include "topology/topology.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+
+enum {
+    WORKER_SCRATCH_BYTES = 64 * 1024, /* chunk that small reads share */
+    WORKER_READ_MIN = 16 * 1024,      /* least room for a read */
+    WORKER_WRITE_BYTES = 64 * 1024,   /* small requests gathered for one write */
+};
+
+struct backend_set;
+struct exchange;
+struct journal_entry;
+struct leg;
+struct workers;
+
+struct worker {
+    struct counters counters;
+    unsigned number;
+    struct workers *all;
+    pthread_t thread;
+    struct event_base *base;
+    struct mailbox mailbox;
+    struct event mail_event;
+
+    struct topology *topology;
+    struct backend_set **sets; /* by server slot; NULL where none */
+    uint32_t set_count;
+    struct list listeners;
+
+    struct list clients;
+    struct list dirty_clients;
+    struct list resumed_clients; /* may parse again what they hold */
+    struct list retired_clients;
+    struct list dirty_backends;
+    struct list retired_sets;    /* of servers no longer configured */
+    struct list surrenders;      /* journals asked for and not yet ripe */
+    struct leg *first_held;      /* legs whose server is between two standings */
+    struct leg *last_held;
+    struct list waiting;         /* exchanges with reply bytes that were not released yet */
+    uint32_t client_count;
+    uint64_t client_serial;
+
+    struct chunk_pool pool;
+    struct chunk *scratch;  /* reads go here, each behind the last */
+    struct chunk *gather;   /* small replies copied together */
+    char *write_buffer;     /* small requests copied together for a write; only within a flush */
+    struct exchange *free_exchanges;
+    uint32_t free_exchange_count;
+    uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
+
+    struct event deadline_event;
+    uint64_t deadline_at_us; /* when deadline_event is due; 0: it is not set */
+    struct event second_event;
+    uint64_t now_us;         /* the time of this tick */
+    bool wants_trim;         /* memory was given back to malloc: give it to the system */
+    bool is_draining;
+    bool is_stopped;
+};
+
+/* What a worker can be told by mail. */
+enum worker_mail {
+    WORKER_MAIL_CLIENT,
+    WORKER_MAIL_WAKE,
+    WORKER_MAIL_SURRENDER,
+    WORKER_MAIL_DRAIN,
+    WORKER_MAIL_STOP,
+};
+
+/* Asks for a server's journal; goes back to the control thread with it. */
+struct worker_surrender_mail {
+    struct mail mail;
+    struct server *server; /* a reference */
+    uint64_t generation;   /* of the topology that must have been adopted first */
+    bool wants_quiet;      /* wait until nothing is under way, and hand the journal over */
+    bool closes;           /* the server's process is another one: its connections are dead */
+    struct journal_entry *entries;
+    bool is_overflowed;
+    bool needs_flush;
+};
+
+/* Tells the control thread how a server behaved. */
+struct verdict_mail {
+    struct mail mail;
+    struct server *server; /* a reference */
+    int cause;             /* enum leg_cause */
+    uint64_t begun_us;     /* when what failed was begun */
+};
+
+struct worker_client_mail {
+    struct mail mail;
+    int fd;
+    struct listen_socket *socket; /* the listener it came through; a reference */
+};
+
+/* All workers of the process, and what they share. */
+struct workers {
+    struct worker *at;
+    unsigned count;
+    struct topology_slot *slot;
+    struct mailbox *control; /* told when a worker has stopped, and what servers did */
+    _Atomic uint32_t clients; /* over all workers, for max_clients */
+};
+
+/* Starts count threads; they adopt what slot holds. False with one sentence in error. */
+MUST_CHECK bool workers_start(struct workers *workers, unsigned count, struct topology_slot *slot,
+                              struct mailbox *control, char *error, size_t error_size);
+
+/* Asks all to look at the topology slot. */
+void workers_wake(struct workers *workers);
+
+/*
+ * Asks every worker for server's journal; each answers with one CONTROL_MAIL_SURRENDER. False:
+ * out of memory, nobody was asked.
+ */
+MUST_CHECK bool workers_ask_journal(struct workers *workers, struct server *server,
+                                    uint64_t generation, bool wants_quiet, bool closes);
+
+/* Asks all to take no new clients and to stop once the present ones are served. */
+void workers_drain(struct workers *workers);
+
+/* Asks all to stop at once. */
+void workers_stop(struct workers *workers);
+
+/* Waits for the threads and frees everything. */
+void workers_join(struct workers *workers);
+
+/* Kinds of mail to the control thread. */
+enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT, CONTROL_MAIL_SURRENDER };
+
+/* True where buffers have reached this worker's part of max_memory. */
+static inline bool worker_is_full(const struct worker *worker, uint64_t more)
+{
+    return worker->pool.used_bytes + more > worker->topology->max_memory_bytes / worker->all->count;
+}
+
+/*
+ * Returns the shared chunk with at least WORKER_READ_MIN bytes of room behind
+ * filled, or NULL out of memory. Valid until the end of the tick unless referenced.
+ */
+struct chunk *worker_scratch(struct worker *worker);
+
+/* Sees to it that deadlines are looked at no later than at_us. */
+void worker_want_deadline(struct worker *worker, uint64_t at_us);
+
+#endif

@@ -1,0 +1,16 @@
+# The load generator (tests/bench/loadgen) and `make bench`: first the programs that are one file
+# each, then scripts/bench, which gets BENCH_ARGS.
+
+LOAD      := $(BUILD)/tests/bench/load
+LOAD_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/loadgen/*.c)))
+
+$(LOAD): $(LOAD_OBJS)
+	$(CC) $(LDFLAGS) -o $@ $^ -lm
+
+.PHONY: load
+load: $(LOAD) ## build the load generator
+
+.PHONY: bench
+bench: all $(BENCH_BINS) $(LOAD) ## ring lookups, then the proxy beside nutcracker and memcached
+	@set -e; for program in $(BENCH_BINS); do echo "== $${program##*/}"; $$program; done
+	scripts/bench --ketamad $(BUILD)/ketamad --load $(LOAD) $(BENCH_ARGS)

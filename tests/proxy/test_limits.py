@@ -1,0 +1,334 @@
+"""Load, memory and bounds (cases 30 to 34)."""
+
+import resource
+import socket
+import threading
+import time
+
+from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, cpu_seconds, main, open_descriptors, proxy_only,
+                     resident_kib, unittest, wait_until)
+
+# Sanitizers keep freed memory for a while, so memory is judged in the plain build alone.
+EXACT_MEMORY = TIME_FACTOR == 1
+
+
+def let_pass(seconds):
+    """For what can only be seen over a stretch of time."""
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
+
+
+@proxy_only
+class Memory(ProxyTest):
+    def watch_peak(self, pid):
+        """Starts watching; the returned function stops and gives the most KiB seen."""
+        stop = threading.Event()
+        peak = [resident_kib(pid)]
+
+        def watch():
+            while not stop.wait(0.005):
+                peak[0] = max(peak[0], resident_kib(pid))
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+
+        def finish():
+            stop.set()
+            thread.join()
+            return peak[0]
+        return finish
+
+    def test_pipelined_gets_hold_little_and_give_it_back(self):
+        """Case 30: ten clients of 1000 pipelined gets of 20 KB, 200 MB of replies."""
+        daemon, _ = self.pool_of(3)
+        item = b'v' * 20000
+        with daemon.client() as client:
+            for i in range(10):
+                client.ask(b'set k%d 0 0 20000\r\n%s\r\n' % (i, item))
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        clients = [self.client(daemon.address) for _ in range(10)]
+        for i, client in enumerate(clients):
+            client.send(b'get k%d\r\n' % i * 1000)
+        one = b'VALUE k%d 0 20000\r\n' + item + b'\r\nEND\r\n'
+        for i, client in enumerate(clients):
+            for _ in range(1000):
+                self.assertEqual(client.read_exactly(len(one) - 1), one % i)
+        peak = finish()
+        for client in clients:
+            client.close()
+        if EXACT_MEMORY:
+            self.assertLess(peak - before, 120 * 1024)
+            wait_until(lambda: resident_kib(daemon.pid) - before < 16 * 1024, None,
+                       'memory to be given back (%d KiB before, %d at most)' % (before, peak))
+
+    def test_a_client_that_does_not_read_is_not_read_from(self):
+        daemon, _ = self.pool_of(1)
+        item = b'v' * 500000
+        daemon.ask(b'set k 0 0 500000\r\n' + item + b'\r\n')
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        with daemon.client() as client:
+            client.sock.settimeout(0.5)
+            sent = 0
+            try:
+                for _ in range(2000):
+                    client.send(b'get k\r\n' * 100)
+                    sent += 100
+            except TimeoutError:
+                pass
+            self.assertEqual(daemon.ask(b'get nope\r\n'), b'END\r\n')
+            peak = finish()
+            if EXACT_MEMORY:
+                self.assertLess(peak - before, 100 * 1024)
+            client.sock.settimeout(10)
+            reply = b'VALUE k 0 500000\r\n' + item + b'\r\nEND\r\n'
+            for _ in range(50):
+                self.assertEqual(client.read_exactly(len(reply)), reply)
+
+    def test_a_huge_announced_set_is_refused_by_its_length_before_it_is_held(self):
+        """Case 31."""
+        daemon, _ = self.pool_of(1)
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        piece = b'x' * 1000000
+        with daemon.client(timeout=60 * TIME_FACTOR) as client:
+            client.send(b'set k 0 0 250000000\r\n')
+            for _ in range(250):
+                client.send(piece)
+            client.send(b'\r\nget k\r\n')
+            self.assertEqual(client.read_line(), b'SERVER_ERROR object too large for cache\r\n')
+            self.assertEqual(client.read_line(), b'END\r\n')
+        if EXACT_MEMORY:
+            self.assertLess(finish() - before, 8 * 1024)
+
+    def test_unfinished_sets_of_many_clients_are_bounded(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '16m'})
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        clients = []
+        for i in range(100):
+            client = self.client(daemon.address)
+            client.sock.settimeout(0.05)
+            clients.append(client)
+            try:
+                client.send(b'set k%d 0 0 1000000\r\n' % i + b'x' * 999000)
+            except OSError:
+                pass
+        peak = finish()
+        if EXACT_MEMORY:
+            self.assertLess(peak - before, 48 * 1024)
+        for client in clients:
+            client.reset()
+        wait_until(lambda: daemon.ask(b'set k 0 0 2\r\nhi\r\n') == b'STORED\r\n', None, 'room again')
+
+    def test_idle_clients_cost_less_than_800_bytes_each(self):
+        daemon, _ = self.pool_of(3)
+        count = min(5000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 3)
+        daemon.ask(b'get k\r\n')
+        before = resident_kib(daemon.pid)
+        clients = []
+        self.addCleanup(lambda: [client.close() for client in clients])
+        for i in range(count):
+            client = Client(daemon.address)
+            clients.append(client)
+            self.assertEqual(client.ask(b'get k%d\r\n' % i), b'END\r\n')
+        if EXACT_MEMORY:
+            self.assertLess(resident_kib(daemon.pid) - before, count * 0.8 + 1024)
+
+    def test_descriptors_and_memory_come_back_after_clients_leave(self):
+        daemon, _ = self.pool_of(3)
+        with daemon.client() as client:
+            client.ask(b'get a\r\n')
+            client.ask(b'get b c d e f g h i j k\r\n')
+        for _ in range(2):
+            clients = [daemon.client() for _ in range(200)]
+            for i, client in enumerate(clients):
+                client.send(b'set k%d 0 0 1000\r\n%s\r\nget k%d\r\nset h 0 0 10000\r\nhalf' % (i, b'x' * 1000, i))
+            for client in clients:
+                client.read_line()
+                client.close()
+        base = 60
+        wait_until(lambda: open_descriptors(daemon.pid) < base, None,
+                   'descriptors to be closed (%d open)' % open_descriptors(daemon.pid))
+
+
+@proxy_only
+class Time(ProxyTest):
+    """Case 32: time a key is flat."""
+
+    def best(self, times, action):
+        return min(self.timed(action) for _ in range(times))
+
+    @staticmethod
+    def timed(action):
+        began = time.perf_counter()
+        action()
+        return time.perf_counter() - began
+
+    def test_multi_gets_of_1000_10000_and_100000_keys_take_the_same_time_a_key(self):
+        daemon, _ = self.pool_of(3)
+        with daemon.client(timeout=60 * TIME_FACTOR) as client:
+            client.send(b''.join(b'set k%d 0 0 1 noreply\r\nx\r\n' % i for i in range(0, 100000, 4)))
+            client.barrier()
+            costs = {}
+            for count in (1000, 10000, 100000):
+                request = b'get ' + b' '.join(b'k%d' % i for i in range(count)) + b'\r\n'
+
+                def ask(request=request):
+                    client.send(request)
+                    self.assertTrue(client.barrier().endswith(b'END\r\n'))
+                costs[count] = self.best(5 if count < 100000 else 3, ask) / count
+        self.assertLess(costs[10000], 4 * costs[1000], costs)
+        self.assertLess(costs[100000], 4 * costs[1000], costs)
+
+    def test_pipelines_of_10_100_and_1000_take_the_same_time_a_request(self):
+        daemon, _ = self.pool_of(3)
+        with daemon.client() as client:
+            costs = {}
+            for depth in (10, 100, 1000):
+                request = b''.join(b'get k%d\r\n' % i for i in range(depth))
+
+                def ask(request=request):
+                    client.send(request)
+                    client.barrier()
+                costs[depth] = self.best(20, ask) / depth
+        self.assertLess(costs[1000], 2 * costs[10], costs)
+        self.assertLess(costs[100], 2 * costs[10], costs)
+
+    def test_one_clients_deep_pipeline_does_not_starve_another(self):
+        daemon, _ = self.pool_of(1, proxy={'workers': 1})
+        daemon.ask(b'set k 0 0 1\r\nx\r\n')
+        stop = threading.Event()
+
+        def flood():
+            with daemon.client() as client:
+                while not stop.is_set():
+                    client.send(b'get k\r\n' * 2000)
+                    client.read_exactly(len(b'VALUE k 0 1\r\nx\r\nEND\r\n') * 2000)
+        thread = threading.Thread(target=flood)
+        thread.start()
+        try:
+            with daemon.client() as client:
+                worst = max(self.timed(lambda: client.ask(b'get k\r\n')) for _ in range(50))
+        finally:
+            stop.set()
+            thread.join()
+        self.assertLess(worst, 1 * TIME_FACTOR)
+
+
+@proxy_only
+class Clients(ProxyTest):
+    def test_one_client_over_max_clients_gets_a_line_and_a_close(self):
+        """Case 34."""
+        daemon, _ = self.pool_of(1, proxy={'max_clients': 2})
+        served = wait_until(lambda: self.two_clients(daemon), None, 'the first clients to leave')
+        for _ in range(4):
+            with daemon.client() as client:
+                self.assertRegex(client.read_until_closed(), rb'^\w*ERROR [^\r\n]+\r\n$')
+        for client in served:
+            self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
+        self.assertGreaterEqual(daemon.admin_sum(r'reject|refus|max_clients|maxconns'), 4)
+        served[0].close()
+        wait_until(lambda: self.is_served(daemon), None, 'the freed place')
+
+    @staticmethod
+    def is_served(daemon):
+        with daemon.client() as client:
+            try:
+                return client.ask(b'get k\r\n') == b'END\r\n'
+            except (OSError, EOFError):
+                return False
+
+    def two_clients(self, daemon):
+        clients = [daemon.client() for _ in range(2)]
+        try:
+            if all(client.ask(b'get k\r\n') == b'END\r\n' for client in clients):
+                for client in clients:
+                    self.addCleanup(client.close)
+                return clients
+        except (OSError, EOFError):
+            pass
+        for client in clients:
+            client.close()
+        return None
+
+    def test_out_of_descriptors_it_waits_idly_and_goes_on_when_clients_leave(self):
+        """Case 33."""
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        daemon, _ = self.pool_of(2, preexec=few_files, proxy={'max_clients': 1000})
+        if daemon.log_has(r'max_clients'):
+            pass  # it may say that the limit of descriptors is lower
+        with daemon.client() as client:
+            client.ask(b'get a b c d e f g\r\n')
+        crowd = []
+        self.addCleanup(lambda: [client.close() for client in crowd])
+        for _ in range(150):
+            crowd.append(Client(daemon.address))
+        answered = [client for client in crowd if self.try_get(client)]
+        self.assertGreater(len(answered), 10)
+        let_pass(0.2)
+        used = cpu_seconds(daemon.pid)
+        let_pass(0.6)
+        self.assertLess(cpu_seconds(daemon.pid) - used, 0.2, 'it spins')
+        self.assertTrue(self.try_get(answered[0]))
+        for client in crowd:
+            client.close()
+        wait_until(lambda: self.is_served(daemon), None, 'new clients to be served again')
+
+    @staticmethod
+    def try_get(client):
+        try:
+            client.send(b'get k\r\n')
+            client.timeout = 0.02 * TIME_FACTOR
+            return client.read_line() == b'END\r\n'
+        except (AssertionError, OSError, EOFError):
+            return False
+        finally:
+            client.timeout = 10
+
+    def test_idle_clients_are_closed_after_their_time_and_busy_ones_are_not(self):
+        daemon, _ = self.pool_of(1, proxy={'client_idle_timeout': '1s'})
+        idle, busy = self.client(daemon.address), self.client(daemon.address)
+        self.assertEqual(idle.ask(b'get k\r\n'), b'END\r\n')
+        begin = time.monotonic()
+
+        def closed():
+            self.assertEqual(busy.ask(b'get k\r\n'), b'END\r\n')
+            return idle.is_closed_by_peer()
+        wait_until(closed, None, 'the idle client to be closed')
+        self.assertGreater(time.monotonic() - begin, 0.8)
+        self.assertEqual(busy.ask(b'get k\r\n'), b'END\r\n')
+
+    def test_many_short_connections_are_served(self):
+        daemon, _ = self.pool_of(2)
+        for i in range(1000):
+            with daemon.client() as client:
+                self.assertEqual(client.ask(b'set k%d 0 0 1\r\nx\r\n' % i), b'STORED\r\n')
+        before = open_descriptors(daemon.pid)
+        self.assertLess(before, 60)
+
+
+@proxy_only
+class Servers(ProxyTest):
+    def test_a_server_that_does_not_keep_up_gets_a_bounded_queue_then_errors(self):
+        def never_read(connection):
+            connection.wait(1000)
+        server = self.scripted(never_read, name='s1')
+        daemon = self.ketamad([server], pool={'request_timeout': '500ms'},
+                              proxy={'max_memory': '16m'})
+        before = resident_kib(daemon.pid)
+        clients = []
+        for i in range(60):
+            client = self.client(daemon.address)
+            client.sock.settimeout(2 * TIME_FACTOR)
+            clients.append(client)
+            client.send(b'set k%d 0 0 500000\r\n' % i + b'x' * 500000 + b'\r\n')
+        for client in clients:
+            self.assertRegex(client.read_line(), rb'^SERVER_ERROR [^\r\n]+\r\n$')
+        if EXACT_MEMORY:
+            self.assertLess(resident_kib(daemon.pid) - before, 64 * 1024)
+
+
+if __name__ == '__main__':
+    main()
