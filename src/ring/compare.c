@@ -4,7 +4,9 @@
  * nothing to do with each other and parts are products of shares; what is left
  * is counted over a sample of keys, the same in every run.
  */
-#include "ring/layout.h"
+#include "ring/compare.h"
+
+#include "ring/lookup.h"
 #include "ring/table.h"
 
 #include <math.h>

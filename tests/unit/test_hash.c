@@ -140,6 +140,16 @@ START_TEST(java_writes_ipv6_addresses_out)
     ck_assert_str_eq(out, "[0:0:0:0:0:0:0:1]:11212");
     java_address("2001:db8::a0", 1, out, sizeof(out));
     ck_assert_str_eq(out, "[2001:db8:0:0:0:0:0:a0]:1");
+    java_address("1:2:3:4:5:6:7:8", 1, out, sizeof(out));
+    ck_assert_str_eq(out, "[1:2:3:4:5:6:7:8]:1");
+    java_address("::ffff:10.0.0.1", 1, out, sizeof(out));
+    ck_assert_str_eq(out, "[0:0:0:0:0:ffff:a00:1]:1");
+    java_address("fe80::", 1, out, sizeof(out));
+    ck_assert_str_eq(out, "[fe80:0:0:0:0:0:0:0]:1");
+    java_address("::", 1, out, sizeof(out));
+    ck_assert_str_eq(out, "[0:0:0:0:0:0:0:0]:1");
+    java_address("1::2::3", 1, out, sizeof(out));
+    ck_assert_str_eq(out, "1::2::3/<unresolved>:1");
     java_address("10.0.0.1", 11211, out, sizeof(out));
     ck_assert_str_eq(out, "10.0.0.1:11211");
     java_address("mc.example", 11211, out, sizeof(out));

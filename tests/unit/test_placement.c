@@ -2,7 +2,7 @@
  * The design documents' walk and figures, exact; options and their mistakes.
  * Laws over random lists are in test_placement_laws.c.
  */
-#include "ring/placement.h"
+#include "ring/compare.h"
 
 #include <check.h>
 #include <math.h>

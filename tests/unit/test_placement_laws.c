@@ -2,6 +2,7 @@
  * What every placement keeps to, over random lists of servers and random keys:
  * who loses a key, who gets it, how much each has, and that nothing else counts.
  */
+#include "ring/compare.h"
 #include "ring/layout.h"
 
 #include <check.h>
