@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/admin.h"
+#include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
 
@@ -143,6 +144,7 @@ static bool init_events(struct control *control)
 static void fini(struct control *control)
 {
     admin_free(control->admin);
+    metrics_free(control->metrics);
     for (size_t i = 0; i < ARRAY_LEN(control->signal_events); i++) {
         if (control->signal_events[i] != NULL) {
             event_free(control->signal_events[i]);
@@ -191,7 +193,7 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         !process_drop_privileges(control->config, error, error_size)) {
         return false;
     }
-    if (!init_events(control)) {
+    if (!init_events(control) || (control->metrics = metrics_new(control)) == NULL) {
         snprintf(error, error_size, "cannot make the event loop");
         return false;
     }

@@ -4,6 +4,7 @@
 #include "base/socket.h"
 #include "proxy/client.h"
 #include "proxy/linger.h"
+#include "proxy/server_counter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,9 +52,11 @@ static void set_state(struct backend *backend, enum backend_state next)
               backend_state_text(next));
     if (backend->state == BACKEND_READY) {
         count_drop(&backend->worker->counters, COUNTER_BACKENDS);
+        count_server(backend->set->counters, SERVER_CONNECTIONS, (uint64_t)-1);
     }
     if (next == BACKEND_READY) {
         count(&backend->worker->counters, COUNTER_BACKENDS);
+        count_server(backend->set->counters, SERVER_CONNECTIONS, 1);
     }
     backend->state = next;
 }
@@ -69,6 +72,11 @@ struct backend_set *backend_set_new(struct worker *worker, struct server *server
         return NULL;
     }
     set->worker = worker;
+    set->counters = server_counters_get(server, worker->number, worker->all->count);
+    if (set->counters == NULL) {
+        free(set);
+        return NULL;
+    }
     set->server = server_get(server);
     set->count = count;
     list_init(&set->retired_link);
@@ -169,6 +177,7 @@ static void unpipe(struct backend *backend, struct leg *leg)
     leg->next = NULL;
     leg->exchange->legs_piped--;
     backend->piped--;
+    count_server(backend->set->counters, SERVER_ENDED, 1);
 }
 
 /* Takes leg, which is not begun, out of the middle of the pipeline. */
@@ -187,6 +196,14 @@ static void unlink_unsent(struct backend *backend, struct leg *before, struct le
     }
     backend->unsent_bytes -= leg_bytes(leg);
     unpipe(backend, leg);
+}
+
+/* Brings the server's counter of waiting bytes up to date. */
+static void count_unsent(struct backend *backend)
+{
+    count_server(backend->set->counters, SERVER_QUEUED_BYTES,
+                 backend->unsent_bytes - backend->counted_unsent_bytes);
+    backend->counted_unsent_bytes = backend->unsent_bytes;
 }
 
 static void mark_dirty(struct backend *backend)
@@ -213,6 +230,8 @@ static void pipe_leg(struct backend *backend, struct leg *leg)
     }
     backend->piped++;
     backend->unsent_bytes += leg_bytes(leg);
+    leg->queued_us = backend->worker->now_us;
+    count_server(backend->set->counters, SERVER_REQUESTS, 1);
 }
 
 void backend_submit(struct backend *backend, struct leg *leg)
@@ -271,6 +290,9 @@ static void on_connected(struct backend *backend)
 {
     set_state(backend, BACKEND_READY);
     count(&backend->worker->counters, COUNTER_BACKEND_CONNECTS);
+    count_server(backend->set->counters, SERVER_CONNECTS, 1);
+    count_server(backend->set->counters, SERVER_RECONNECTS, backend->was_connected ? 1 : 0);
+    backend->was_connected = true;
     backend->has_replied = false;
     backend->last_read_us = backend->worker->now_us;
     listen_for(backend, EV_READ);
@@ -328,6 +350,7 @@ static struct leg *take_pipeline(struct backend *backend)
     backend->unsent = NULL;
     backend->unsent_done = 0;
     backend->unsent_bytes = 0;
+    count_unsent(backend);
     return first;
 }
 
@@ -356,6 +379,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
     bool is_first_failure = backend->state == BACKEND_READY || backend->backoff_ms == 0;
 
     count(&backend->worker->counters, COUNTER_BACKEND_FAILURES);
+    count_server(backend->set->counters, SERVER_CONNECTION_FAILURES, 1);
     if (is_first_failure) {
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
@@ -581,6 +605,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 {
     backend->last_read_us = backend->worker->now_us;
     count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
+    count_server(backend->set->counters, SERVER_BYTES_READ, n);
     if (backend->body != NULL) {
         struct chunk *body = backend->body;
         size_t part = n < backend->body_left ? n : backend->body_left;
@@ -672,6 +697,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     int error;
 
     (void)fd;
+    worker_see_time(backend->worker);
     if (backend->state == BACKEND_CONNECTING) {
         error = socket_error(backend->fd);
         if (error != 0) {
@@ -689,9 +715,11 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-/* Drops the legs that n written bytes complete. */
-static void advance(struct backend *backend, size_t n)
+/* Drops the legs that n written bytes complete; returns how many. */
+static unsigned advance(struct backend *backend, size_t n)
 {
+    unsigned completed = 0;
+
     backend->unsent_bytes -= n;
     while (n > 0) {
         struct leg *leg = backend->unsent;
@@ -700,9 +728,10 @@ static void advance(struct backend *backend, size_t n)
         leg->is_begun = true;
         if (n < left) {
             backend->unsent_done += (uint32_t)n;
-            return;
+            break;
         }
         n -= left;
+        completed++;
         leg->is_sent = true;
         backend->unsent = leg->next;
         backend->unsent_done = 0;
@@ -720,6 +749,22 @@ static void advance(struct backend *backend, size_t n)
             chunk_unref(leg->line.chunk);
             leg->line = (struct piece){0};
         }
+    }
+    return completed;
+}
+
+static void count_write(struct backend *backend, size_t n, unsigned legs)
+{
+    struct worker *worker = backend->worker;
+
+    count(&worker->counters, COUNTER_BACKEND_WRITES);
+    count_add(&worker->counters, COUNTER_BACKEND_BYTES_WRITTEN, n);
+    count_add(&worker->counters, COUNTER_BACKEND_REQUESTS, legs);
+    count_server(backend->set->counters, SERVER_WRITES, 1);
+    count_server(backend->set->counters, SERVER_BYTES_WRITTEN, n);
+    count_unsent(backend);
+    if (legs > 0) {
+        count_latency(&worker->counters.batch, legs);
     }
 }
 
@@ -800,9 +845,7 @@ void backend_flush(struct backend *backend)
             backend_fail(backend, cause_of_errno(errno));
             return;
         }
-        count(&worker->counters, COUNTER_BACKEND_WRITES);
-        count_add(&worker->counters, COUNTER_BACKEND_BYTES_WRITTEN, (uint64_t)n);
-        advance(backend, (size_t)n);
+        count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
             listen_for(backend, EV_READ | EV_WRITE);
             return;
