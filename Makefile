@@ -44,6 +44,7 @@ LIB_SRCS  := $(sort $(wildcard src/base/*.c src/ring/*.c src/proto/*.c src/confi
 LIB_OBJS  := $(LIB_SRCS:%.c=$(BUILD)/%.o)
 LIB       := $(BUILD)/libketama.a
 PROGRAMS  := $(BUILD)/ketamad $(BUILD)/ketamactl
+BENCH_LIBS_bench_ring := -lmemcached -lhashkit
 UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/tests/unit/%)
 BENCH_SRCS := $(sort $(wildcard tests/bench/*.c))

@@ -85,6 +85,11 @@ def _interrupt(*_):
     raise KeyboardInterrupt
 
 
+def test_of(case):
+    """The test itself, where only a subtest of it failed."""
+    return getattr(case, 'test_case', case)
+
+
 def run_class(spec, pattern):
     """In the child: runs one class, prints what failed and a count that the parent reads."""
     signal.signal(signal.SIGTERM, _interrupt)
@@ -94,12 +99,12 @@ def run_class(spec, pattern):
     suite.run(result)
     for kind, found in (('FAILED', result.failures), ('ERROR', result.errors)):
         for case, text in found:
-            print('%s: %s\n%s%s' % (kind, case.id(), text, case.logs()))
+            print('%s: %s\n%s%s' % (kind, case.id(), text, test_of(case).logs()))
     for case in result.unexpectedSuccesses:
         print('UNEXPECTED SUCCESS: %s' % case.id())
     for case, reason in result.skipped:
         print('skipped: %s: %s' % (case.id(), reason))
-    bad = len({case.id() for case, _ in result.failures + result.errors})
+    bad = len({test_of(case).id() for case, _ in result.failures + result.errors})
     bad += len(result.unexpectedSuccesses)
     print('COUNT %d %d %d' % (result.testsRun - bad - len(result.skipped), bad,
                               len(result.skipped)))

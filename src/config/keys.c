@@ -3,6 +3,7 @@
  */
 #include "config/keys.h"
 
+#include "base/log.h"
 #include "config/units.h"
 
 #include <assert.h>
@@ -17,7 +18,6 @@
 #define MIB    (UINT64_C(1) << 20)
 #define GIB    (UINT64_C(1) << 30)
 
-static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const on_failures[] = {"eject", "error", "miss", NULL};
 static const char *const rejoins[] = {"replay", "flush", "keep", NULL};
 
@@ -35,7 +35,7 @@ const struct config_key config_keys[] = {
       "File that holds the process number while the proxy runs." },
     { SECTION_PROXY, "log", KEY_LOG, "stderr", 0, 0, KEY_FIXED, AT(log_to), AT(log_path), NULL,
       "Where the log goes; a file is opened anew on SIGUSR1." },
-    { SECTION_PROXY, "log_level", KEY_CHOICE, "info", 0, 0, KEY_LIVE, AT(log_level), 0, log_levels,
+    { SECTION_PROXY, "log_level", KEY_CHOICE, "info", 0, 0, KEY_LIVE, AT(log_level), 0, log_level_names,
       "The least important kind of line that is logged." },
     { SECTION_PROXY, "max_clients", KEY_NUMBER, "10000", 1, 1000000, KEY_LIVE, AT(max_clients), 0, NULL,
       "Client connections at once over all workers; further ones are refused." },

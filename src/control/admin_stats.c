@@ -110,7 +110,7 @@ static void run_servers(struct control *control, struct evbuffer *out)
             const struct server *server = pool->servers[s].server;
 
             metrics_read_server(control, server, &totals);
-            add_of(out, pool->name, server->label, "live", pool->live[s]);
+            add_of(out, pool->name, server->label, "live", pool->live[s] == STANDING_LIVE);
             add_server_totals(out, pool->name, server->label, &totals);
         }
     }
@@ -126,7 +126,7 @@ static void run_pools(struct control *control, struct evbuffer *out)
         uint64_t live = 0;
 
         for (uint32_t s = 0; s < pool->server_count; s++) {
-            live += pool->live[s];
+            live += pool->live[s] == STANDING_LIVE;
         }
         metrics_read_pool(control, pool->name, &totals);
         add_of(out, pool->name, NULL, "servers", pool->server_count);

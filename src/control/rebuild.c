@@ -142,11 +142,12 @@ static uint32_t source_resolve(void *arg, const struct address *address,
     return n;
 }
 
-static bool source_is_live(void *arg, const struct server *server)
+static enum server_standing source_standing(void *arg, const struct server *server, bool *is_cut)
 {
     (void)arg;
     (void)server;
-    return true;
+    *is_cut = false;
+    return STANDING_LIVE;
 }
 
 bool rebuild_first(struct control *control, char *error, size_t error_size)
@@ -155,7 +156,7 @@ bool rebuild_first(struct control *control, char *error, size_t error_size)
         .arg = control,
         .resolve = source_resolve,
         .listen = source_listen,
-        .is_live = source_is_live,
+        .standing = source_standing,
     };
     struct topology *topology = NULL;
 

@@ -1,9 +1,10 @@
 #include "proxy/adopt.h"
 
 #include "base/log.h"
-#include "proxy/backend.h"
+#include "proxy/backend_set.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
+#include "proxy/standin.h"
 
 #include <stdlib.h>
 
@@ -121,6 +122,22 @@ static void drop_servers(struct worker *worker, const struct topology *topology)
     }
 }
 
+/* Sends away what is under way to servers that were ejected. */
+static void cut_servers(struct worker *worker)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+        bool is_cut = set != NULL && backend_set_is_cut(set);
+
+        for (unsigned i = 0; is_cut && !set->was_cut && i < set->count; i++) {
+            backend_cut(&set->backends[i]);
+        }
+        if (set != NULL) {
+            set->was_cut = is_cut;
+        }
+    }
+}
+
 static void adopt_listeners(struct worker *worker, const struct topology *topology)
 {
     list_each(at, &worker->listeners)
@@ -186,8 +203,10 @@ void adopt_topology(struct worker *worker)
     }
     worker->topology = topology;
     drop_servers(worker, topology);
+    cut_servers(worker);
     adopt_listeners(worker, topology);
     drop_listeners(worker);
+    standin_resume(worker);
     topology_put(old);
 }
 
@@ -212,7 +231,7 @@ void adopt_nothing(struct worker *worker)
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
-            backend_fail(&set->backends[i], LEG_REMOVED);
+            backend_close(&set->backends[i]);
         }
         list_remove(&set->retired_link);
         backend_set_free(set);

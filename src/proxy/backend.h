@@ -7,6 +7,7 @@
 #define PROXY_BACKEND_H
 
 #include "proxy/exchange.h"
+#include "proxy/journal.h"
 
 enum backend_state {
     BACKEND_IDLE,       /* no socket; the next leg opens one */
@@ -40,24 +41,32 @@ struct backend {
     uint64_t body_left;    /* bytes still to be read into body */
 
     uint64_t connect_deadline_us;
+    uint64_t connect_begun_us;
     uint64_t retry_at_us;
     uint64_t last_read_us;
+    uint64_t last_reply_us; /* the last whole reply */
     uint32_t backoff_ms;
     uint32_t endpoint; /* number of the address in use */
     uint32_t endpoints_tried; /* of this attempt */
     enum leg_cause last_cause; /* BACKEND_WAITING: why */
-    bool has_replied;          /* since it was connected */
-    bool was_connected;        /* at any time */
+    enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
+    bool was_connected; /* at any time */
+    bool has_replied; /* since it was connected */
 };
 
 /* A worker's connections to one server. */
 struct backend_set {
     struct worker *worker;
-    struct server *server;            /* a reference */
+    struct server *server; /* a reference */
     struct server_counters *counters; /* the server's, this worker's part */
-    const struct topology_pool *pool; /* in the adopted topology; NULL once removed */
+    const struct topology_pool *pool;     /* in the adopted topology; NULL once removed */
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
+    struct journal journal;  /* what was written on its behalf while it was out */
+    uint32_t standing_in;    /* writes under way elsewhere on its behalf */
+    uint64_t last_verdict_us;
+    uint64_t last_alive_us;  /* as told to server->last_reply_us */
+    bool was_cut;            /* its legs were sent away when its standing changed */
     struct list retired_link;
     struct list lingering; /* connections given up, until the server has closed them */
     unsigned count;
@@ -66,38 +75,43 @@ struct backend_set {
 
 const char *backend_state_text(enum backend_state state);
 
-/* Makes the connections' structs (not yet connected), or NULL out of memory. */
-struct backend_set *backend_set_new(struct worker *worker, struct server *server, unsigned count);
-
-/* Closes everything; the pipelines must be empty. */
-void backend_set_free(struct backend_set *set);
-
-/* The set's server stands in a new topology. */
-void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
-                       const struct topology_server *entry);
-
-/* True where no leg is under way and nothing lingers. */
-bool backend_set_is_idle(const struct backend_set *set);
-
 /*
  * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).
- * leg->line and leg->value are set; slices without a chunk must live until settled.
+ * leg->line and leg->value are set.
  */
 void backend_submit(struct backend *backend, struct leg *leg);
+
+/* Opens the connection; the address after the last one tried. */
+void backend_connect(struct backend *backend);
+
+/* The address in use did not work: the next one, or failure. */
+void backend_connect_failed(struct backend *backend, enum leg_cause cause);
+
+/* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
+void backend_fail(struct backend *backend, enum leg_cause cause);
+
+/* The server closed a connection on which nothing was under way: no failure. */
+void backend_close_idle(struct backend *backend);
+
+/* Closes at once; what is under way fails. Counts and logs nothing: it is our own doing. */
+void backend_close(struct backend *backend);
 
 /* The server was removed: what was begun is finished, what was not fails or moves. */
 void backend_retire(struct backend *backend);
 
-/* Writes what waits. Tick end. */
-void backend_flush(struct backend *backend);
+/*
+ * Sends the legs under way elsewhere, or fails them where that is not safe; their late replies
+ * are dropped. The connections stay, to see when the server has done what it was sent.
+ */
+void backend_cut(struct backend *backend);
 
-/* Copies what could not be written out of shared chunks. Tick end, after the flush. */
-void backend_settle(struct backend *backend);
+/* Waits for these events, with as few system calls as it takes. */
+void backend_listen_for(struct backend *backend, short events);
 
-/* Fails what is due at now; returns when to look again (UINT64_MAX: no need). */
-uint64_t backend_expire(struct backend *backend, uint64_t now_us);
+/* Has something to write, or to settle, at the end of the tick. */
+void backend_mark_dirty(struct backend *backend);
 
-/* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
-void backend_fail(struct backend *backend, enum leg_cause cause);
+/* What a failed system call says of the server. */
+enum leg_cause backend_cause_of_errno(int error);
 
 #endif

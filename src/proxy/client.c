@@ -63,6 +63,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     client->fd = fd;
     client->state = CLIENT_OPEN;
     client->is_first = true;
+    client->exchange_limit = CLIENT_EXCHANGES_FIRST;
     client->number = (uint32_t)worker->client_serial++;
     client->active_us = worker->now_us;
     outq_init(&client->out);
@@ -150,7 +151,7 @@ void client_finish(struct client *client, bool lingers)
 /* True while the client has as much under way as it may have. */
 static bool is_full(const struct client *client)
 {
-    return client->exchange_count >= CLIENT_EXCHANGES_MAX ||
+    return client->exchange_count >= client->exchange_limit ||
            client->out.bytes >= CLIENT_OUTPUT_MAX ||
            (uint64_t)client->exchange_count * client->reply_average >= CLIENT_IN_FLIGHT_BYTES;
 }
@@ -189,7 +190,6 @@ void client_release(struct client *client)
     while (client->first != NULL && exchange_is_done(client->first)) {
         struct exchange *exchange = client->first;
         uint64_t before = client->out.bytes;
-        bool closes = exchange->close;
         bool answered = merge_answer(exchange, &client->out);
 
         count_answer(client->worker, exchange, client->out.bytes - before);
@@ -200,15 +200,15 @@ void client_release(struct client *client)
             client->last = NULL;
         }
         client->exchange_count--;
+        if (client->exchange_limit < CLIENT_EXCHANGES_MAX) {
+            client->exchange_limit++; /* its replies have a known size by now */
+        }
         exchange->client = NULL;
         exchange->is_released = true;
         exchange_free_if_over(exchange);
         if (!answered) {
             client->is_broken = true; /* out of memory in the middle of an answer: cut off */
             break;
-        }
-        if (closes) {
-            client_finish(client, true);
         }
     }
     client->is_releasing = false;
@@ -270,6 +270,9 @@ static size_t parse(struct client *client, const char *data, size_t len, struct 
         if (!exchange_start(client, &request, chunk)) {
             client->is_broken = true;
             return taken;
+        }
+        if (request.close) {
+            client_finish(client, request.command->id != COMMAND_QUIT);
         }
     }
     return taken;
@@ -525,15 +528,11 @@ void client_flush(struct client *client)
             break;
         }
     }
+    if (!outq_settle(&client->out, &worker->pool)) {
+        client_retire(client);
+        return;
+    }
     wake_if_room(client);
     update_events(client);
     end_when_said(client);
-}
-
-void client_settle(struct client *client)
-{
-    if (!outq_settle(&client->out, &client->worker->pool)) {
-        client->is_broken = true;
-        mark_dirty(client);
-    }
 }

@@ -10,6 +10,7 @@
 
 enum {
     CLIENT_EXCHANGES_MAX = 1024,       /* under way for one client; more are read later */
+    CLIENT_EXCHANGES_FIRST = 64,       /* the same while the size of its replies is not known */
     CLIENT_OUTPUT_MAX = 1 << 20,       /* bytes not taken by the client before it is read no more */
     CLIENT_IN_FLIGHT_BYTES = 4 << 20,  /* expected replies under way, by the client's average */
     CLIENT_LINGER_US = 1000000,
@@ -42,6 +43,7 @@ struct client {
     short events_on;
     uint32_t number;        /* pins it to one of several connections */
     uint32_t exchange_count;
+    uint32_t exchange_limit;
     uint32_t reply_average; /* bytes of a reply, lately */
     struct exchange *first; /* in order */
     struct exchange *last;
@@ -69,9 +71,6 @@ void client_release(struct client *client);
 
 /* Writes what it can. Tick end. */
 void client_flush(struct client *client);
-
-/* Copies what could not be written. Tick end. */
-void client_settle(struct client *client);
 
 /* Goes on with bytes held back. */
 void client_resume(struct client *client);

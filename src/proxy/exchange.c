@@ -1,10 +1,11 @@
 #include "proxy/exchange.h"
 
-#include "proxy/backend.h"
+#include "proxy/backend_set.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
 #include "proxy/server_counter.h"
 #include "proxy/split.h"
+#include "proxy/standin.h"
 #include "topology/route.h"
 
 #include <stdlib.h>
@@ -36,8 +37,9 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
     exchange->started_us = worker->now_us;
     exchange->noreply = request->noreply;
     exchange->quiet = request->quiet;
-    exchange->close = request->close;
     exchange->is_safe_to_repeat = request->is_safe_to_repeat;
+    exchange->is_write = request->command->is_write ||
+                         (request->command->id == COMMAND_MG && !request->is_safe_to_repeat);
     exchange->legs = &exchange->first;
     list_init(&exchange->waiting_link);
     outq_init(&exchange->first.replies);
@@ -65,6 +67,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].line.chunk);
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
+        standin_release(&exchange->legs[i]);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -100,8 +103,31 @@ static void submit(struct exchange *exchange, struct leg *leg, const struct topo
     backend_submit(&set->backends[exchange->client->number % set->count], leg);
 }
 
-/* Routes a one-key exchange and submits its leg, or fails it. */
-static void route_and_submit(struct exchange *exchange, const struct server *avoid)
+/* Sends leg to a server according to its standing. */
+static void submit_by_standing(struct exchange *exchange, struct leg *leg,
+                               const struct topology_server *to, enum server_standing standing)
+{
+    struct backend_set *set = exchange->worker->sets[to->server->slot];
+
+    if (standing == STANDING_LIVE) {
+        submit(exchange, leg, to);
+        return;
+    }
+    leg->backend = &set->backends[exchange->client->number % set->count];
+    if (standing == STANDING_GATED) {
+        standin_hold(exchange->worker, leg);
+    } else {
+        leg->may_move = false;
+        exchange_leg_failed(leg, LEG_DOWN);
+    }
+}
+
+/*
+ * Routes a one-key exchange and submits its leg, or fails it. avoid and cause tell what has failed
+ * before; avoid NULL: nothing has.
+ */
+static void route_and_submit(struct exchange *exchange, const struct server *avoid,
+                             enum leg_cause cause)
 {
     struct worker *worker = exchange->worker;
     const struct topology_listener *through = exchange->client->listener->route;
@@ -110,13 +136,37 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
 
     if (route.pool == NULL) {
         exchange_leg_failed(leg, LEG_NO_POOL);
-    } else if (route.server == PLACEMENT_NONE) {
-        leg->is_miss_on_failure = route.pool->on_failure == ON_FAILURE_MISS;
-        exchange_leg_failed(leg, LEG_NO_SERVER);
+        return;
+    }
+    leg->is_miss_on_failure = route.pool->on_failure == ON_FAILURE_MISS;
+    leg->may_move = route.pool->on_failure == ON_FAILURE_EJECT;
+    if (route.server == PLACEMENT_NONE) {
+        exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
+        return;
+    }
+    if (exchange->is_write && route.standing == STANDING_LIVE) {
+        standin_record(worker, leg, route.pool, route.server, exchange->key);
+    }
+    submit_by_standing(exchange, leg, &route.pool->servers[route.server], route.standing);
+}
+
+void exchange_leg_route(struct leg *leg)
+{
+    struct exchange *exchange = leg->exchange;
+    const struct backend_set *set;
+
+    if (exchange->key.len > 0) {
+        route_and_submit(exchange, NULL, LEG_OK);
+        return;
+    }
+    set = leg->backend->set;
+    if (set->pool == NULL) {
+        exchange_leg_failed(leg, LEG_REMOVED);
     } else {
-        leg->is_miss_on_failure = route.pool->on_failure == ON_FAILURE_MISS;
-        leg->may_move = route.pool->on_failure == ON_FAILURE_EJECT;
-        submit(exchange, leg, &route.pool->servers[route.server]);
+        enum server_standing standing = backend_set_standing(set);
+
+        submit_by_standing(exchange, leg, set->entry,
+                           standing == STANDING_OUT ? STANDING_DOWN : standing);
     }
 }
 
@@ -173,12 +223,12 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
-    leg->kind = (uint8_t)(request->answer.len > 0 ? REPLY_LINE : request->command->reply);
+    leg->kind = (uint8_t)request->command->reply;
     leg->is_discarding = request->noreply || request->answer.len > 0;
     if (!keep_request(exchange, request, chunk)) {
         return false;
     }
-    route_and_submit(exchange, NULL);
+    route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
 
@@ -211,7 +261,7 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->keys_at = (uint32_t)prefix_len;
     leg->line = (struct piece){to, NULL, (uint32_t)(prefix_len + key.len + 2), 0};
     leg->next_key = exchange->key.data;
-    route_and_submit(exchange, NULL);
+    route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
 
@@ -227,9 +277,6 @@ static bool answer_now(struct client *client, const struct request *request)
         }
         count_command(&worker->counters, request->command->id, COMMAND_BYTES_WRITTEN,
                       request->answer.len);
-    }
-    if (request->close) {
-        client_finish(client, request->command->id != COMMAND_QUIT);
     }
     return true;
 }
@@ -319,9 +366,9 @@ bool exchange_start(struct client *client, const struct request *request, struct
 }
 
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
-                         const struct topology_server *to)
+                         const struct topology_server *to, enum server_standing standing)
 {
-    submit(exchange, leg, to);
+    submit_by_standing(exchange, leg, to, standing);
 }
 
 /* Puts the exchange on the list of those that hold reply bytes at the end of the tick. */
@@ -429,7 +476,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED;
     bool is_unreached = cause == LEG_REFUSED || cause == LEG_UNREACHABLE ||
                         cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
-                        cause == LEG_UNRESOLVED;
+                        cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED;
 
     if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
         (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached) ||
@@ -443,6 +490,11 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->is_begun = false;
     leg->is_settled = false;
     leg->is_answered = false;
+    if (cause == LEG_REMOVED && exchange->key.len > 0 && leg->backend->set->pool == NULL) {
+        leg->tries++;
+        route_and_submit(exchange, NULL, cause);
+        return true;
+    }
     if (is_broken_off && leg->tries < TRIES_SAME) {
         leg->tries = TRIES_SAME;
         leg->next_key = leg->line.data + leg->keys_at;
@@ -450,14 +502,13 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         backend_submit(leg->backend, leg);
         return true;
     }
-    if (exchange->command->is_write || exchange->leg_count > 1 || exchange->key.len == 0 ||
-        !leg->may_move) {
+    if (exchange->is_write || exchange->key.len == 0 || !leg->may_move) {
         return false;
     }
     leg->tries = TRIES_MAX;
     leg->next_key = leg->line.data + leg->keys_at;
     count_retry(leg);
-    route_and_submit(exchange, leg->backend->set->server);
+    route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
 }
 
@@ -477,8 +528,14 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
         exchange_free_if_over(leg->exchange);
         return;
     }
+    if (!leg->is_piped) {
+        standin_release(leg);
+    }
     if (retry(leg, cause)) {
         return;
+    }
+    if (leg->is_begun && leg->exchange->is_write && leg->backend != NULL) {
+        standin_note_unanswered(leg->backend->set, leg->exchange->key);
     }
     leg->is_done = true;
     leg->is_discarding = true;

@@ -15,6 +15,7 @@
 
 struct client;
 struct backend;
+struct standing;
 
 enum {
     EXCHANGE_TEXT_BYTES = 104, /* key or line kept without an allocation of their own */
@@ -28,11 +29,12 @@ struct leg {
     struct piece value;
     uint64_t deadline_us;
     uint64_t queued_us;
-    const char *next_key;   /* VALUES: where in line the next key to be answered is looked for */
-    uint32_t next_ordinal;  /* its number among the leg's keys */
+    const char *next_key;  /* VALUES: where in line the next key to be answered is looked for */
+    uint32_t next_ordinal; /* its number among the leg's keys */
     uint32_t value_ordinal; /* of the value being read */
     uint32_t taken;        /* merging: pieces of replies used up */
     struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
+    struct standing *standing; /* the out servers this write stands in for; NULL: none */
     uint32_t hits;
     uint32_t key_count;    /* a retrieval's keys on this leg */
     uint32_t keys_at;      /* where in line the first key stands */
@@ -46,6 +48,8 @@ struct leg {
     bool is_settled;       /* owns what it has yet to send */
     bool is_answered;      /* its reply came before all of it was sent */
     bool is_discarding;    /* what comes is dropped */
+    bool is_held;          /* waits for the next topology */
+    bool skips_keys;       /* its reply is dropped: what keys it names does not matter */
     bool may_move;         /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
     uint8_t tries;         /* sendings after the first */
@@ -64,11 +68,11 @@ struct exchange {
     uint32_t key_count;
     struct leg *legs;      /* &first, or malloc'ed */
     uint32_t *leg_of_key;  /* multi-get over several legs: leg number by key */
+    bool is_write;         /* may change what the server holds */
     bool noreply;
     bool quiet;
     bool is_safe_to_repeat;
     bool is_released;      /* the client has its answer, or is gone */
-    bool close;            /* close the client behind the answer */
     bool is_settings;      /* stats settings: the first server's, no sums */
     enum leg_cause cause;  /* where it failed without any leg */
     struct piece answer;   /* if not empty, the answer whatever the legs say */
@@ -91,9 +95,12 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
 MUST_CHECK bool exchange_start(struct client *client, const struct request *request,
                                struct chunk *chunk);
 
-/* Sends leg to a server over the connection its client is pinned to. */
+/* Sends leg to a server of this standing over the connection its client is pinned to. */
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
-                         const struct topology_server *to);
+                         const struct topology_server *to, enum server_standing standing);
+
+/* Sends leg, which is in no pipeline, wherever the topology says now. */
+void exchange_leg_route(struct leg *leg);
 
 /* Lets go of one of the holds counted in legs_open; the last one finishes the exchange. */
 void exchange_unhold(struct exchange *exchange);

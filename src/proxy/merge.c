@@ -150,17 +150,24 @@ static bool merge_values(struct exchange *exchange, struct outq *q)
 /* One line for all: the first failure or refusal, else what they all said. */
 static bool merge_lines(struct exchange *exchange, struct outq *q)
 {
+    struct leg *said = NULL;
+
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         struct leg *leg = &exchange->legs[i];
 
+        if (leg->cause == LEG_SKIPPED) {
+            continue;
+        }
         if (leg->cause != LEG_OK) {
             return put_leg_error(exchange, q, leg);
         }
         if (is_error_code(leg->code)) {
             return put_replies(exchange, q, leg);
         }
+        said = leg;
     }
-    return put_replies(exchange, q, &exchange->legs[0]);
+    return said != NULL ? put_replies(exchange, q, said)
+                        : put_error(exchange, q, "", LEG_NO_SERVER);
 }
 
 static bool merge_version(struct exchange *exchange, struct outq *q)

@@ -3,6 +3,7 @@
 #include "proxy/backend.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
+#include "proxy/standin.h"
 #include "topology/route.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum {
 /* A leg while it is being filled. */
 struct part {
     const struct topology_server *to; /* NULL: nobody is to be asked; cause says why */
+    enum server_standing standing;
     bool is_miss_on_failure;
     enum leg_cause cause;
     size_t line_bytes;
@@ -53,6 +55,7 @@ static uint32_t parts_add(struct parts *parts, struct route route)
         part->cause = LEG_NO_SERVER;
     } else {
         part->to = &route.pool->servers[route.server];
+        part->standing = route.standing;
     }
     part->is_miss_on_failure = route.pool != NULL && route.pool->on_failure == ON_FAILURE_MISS;
     return parts->count++;
@@ -82,6 +85,17 @@ static uint32_t part_for(struct parts *parts, uint32_t *open_part, uint32_t no_s
     return part;
 }
 
+/* A gat changes its item too. Its legs are not made yet: the key alone is noted. */
+static void note_write(struct exchange *exchange, struct route route, struct slice key)
+{
+    struct leg noted = {0};
+
+    if (route.pool != NULL && route.server != PLACEMENT_NONE && route.standing == STANDING_LIVE) {
+        standin_record(exchange->worker, &noted, route.pool, route.server, key);
+        standin_release(&noted);
+    }
+}
+
 /* Decides each key's leg. False: out of memory. */
 static bool assign_keys(struct exchange *exchange, const struct request *request,
                         struct parts *parts)
@@ -101,6 +115,9 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         if (part == NO_LEG) {
             done = false;
             break;
+        }
+        if (exchange->is_write) {
+            note_write(exchange, route, key);
         }
         exchange->leg_of_key[n++] = part;
     }
@@ -194,7 +211,8 @@ bool split_keys(struct exchange *exchange, const struct request *request)
         exchange->legs_open += exchange->leg_count;
         for (uint32_t p = 0; p < parts.count; p++) {
             if (parts.at[p].to != NULL) {
-                exchange_submit_leg(exchange, &exchange->legs[p], parts.at[p].to);
+                exchange_submit_leg(exchange, &exchange->legs[p], parts.at[p].to,
+                                    parts.at[p].standing);
             } else {
                 exchange_leg_failed(&exchange->legs[p], parts.at[p].cause);
             }
@@ -233,6 +251,7 @@ bool split_all(struct exchange *exchange, struct slice line)
     memcpy(chunk->data, line.data, line.len);
     exchange->leg_count = count;
     exchange->legs_open += count;
+    exchange->is_settings = slice_equals(line, SLICE("stats settings\r\n"));
     for (uint32_t i = 0; i < count; i++) {
         leg = &exchange->legs[i];
         outq_init(&leg->replies);
@@ -246,10 +265,15 @@ bool split_all(struct exchange *exchange, struct slice line)
         const struct topology_pool *pool = &worker->topology->pools[through->pools[i]];
 
         for (uint32_t s = 0; s < pool->server_count; s++, leg++) {
-            if (pool->live[s]) {
-                exchange_submit_leg(exchange, leg, &pool->servers[s]);
+            enum server_standing standing = (enum server_standing)pool->live[s];
+
+            if (standing == STANDING_LIVE || standing == STANDING_GATED) {
+                exchange_submit_leg(exchange, leg, &pool->servers[s], standing);
             } else {
-                exchange_leg_failed(leg, LEG_DOWN);
+                if (exchange->is_write) { /* flush_all: done when the server returns */
+                    worker->sets[pool->servers[s].server->slot]->journal.needs_flush = true;
+                }
+                exchange_leg_failed(leg, LEG_SKIPPED);
             }
         }
     }

@@ -3,8 +3,11 @@
 #include "base/log.h"
 #include "proxy/adopt.h"
 #include "proxy/backend.h"
+#include "proxy/backend_out.h"
 #include "proxy/client.h"
+#include "proxy/deadline.h"
 #include "proxy/listener.h"
+#include "proxy/standin.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -58,17 +61,22 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
         struct backend_set *set = worker->sets[s];
 
         for (unsigned i = 0; set != NULL && i < set->count; i++) {
-            uint64_t at_us = backend_expire(&set->backends[i], worker->now_us);
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
 
             next_us = at_us < next_us ? at_us : next_us;
         }
+    }
+    {
+        uint64_t at_us = standin_expire(worker, worker->now_us);
+
+        next_us = at_us < next_us ? at_us : next_us;
     }
     list_each(at, &worker->retired_sets)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
-            uint64_t at_us = backend_expire(&set->backends[i], worker->now_us);
+            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
 
             next_us = at_us < next_us ? at_us : next_us;
         }
@@ -175,6 +183,9 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             break;
         case WORKER_MAIL_WAKE:
             break; /* the topology is looked at at the end of every tick */
+        case WORKER_MAIL_SURRENDER:
+            standin_ask(worker, (struct worker_surrender_mail *)mail);
+            continue; /* it goes back with the answer */
         case WORKER_MAIL_DRAIN:
             start_draining(worker);
             break;
@@ -249,6 +260,7 @@ static void tick(struct worker *worker)
     settle(worker);
     free_retired(worker);
     adopt_topology(worker);
+    standin_surrender(worker);
     count(&worker->counters, COUNTER_TICKS);
     count_set(&worker->counters, COUNTER_MEMORY, worker->pool.used_bytes);
     count_set(&worker->counters, COUNTER_IN_FLIGHT, worker->exchange_count);
@@ -298,6 +310,7 @@ static bool worker_init(struct worker *worker, struct workers *all, unsigned num
     list_init(&worker->dirty_backends);
     list_init(&worker->retired_sets);
     list_init(&worker->waiting);
+    list_init(&worker->surrenders);
     chunk_pool_init(&worker->pool);
     if (config != NULL) {
         event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
@@ -373,6 +386,37 @@ void workers_wake(struct workers *workers)
     tell_all(workers, WORKER_MAIL_WAKE);
 }
 
+bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
+                         bool wants_quiet, bool closes)
+{
+    struct list mails;
+    struct list *at;
+
+    list_init(&mails);
+    for (unsigned i = 0; i < workers->count; i++) {
+        struct worker_surrender_mail *mail = calloc(1, sizeof(*mail));
+
+        if (mail == NULL) {
+            while ((at = list_pop(&mails)) != NULL) {
+                mail = list_entry(at, struct worker_surrender_mail, mail.link);
+                server_put(mail->server);
+                free(mail);
+            }
+            return false;
+        }
+        mail->mail.kind = WORKER_MAIL_SURRENDER;
+        mail->server = server_get(server);
+        mail->generation = generation;
+        mail->wants_quiet = wants_quiet;
+        mail->closes = closes;
+        list_add_tail(&mails, &mail->mail.link);
+    }
+    for (unsigned i = 0; (at = list_pop(&mails)) != NULL; i++) {
+        mailbox_post(&workers->at[i].mailbox, list_entry(at, struct mail, link));
+    }
+    return true;
+}
+
 void workers_drain(struct workers *workers)
 {
     tell_all(workers, WORKER_MAIL_DRAIN);
@@ -390,6 +434,7 @@ static void worker_fini(struct worker *worker)
     struct list *at;
 
     adopt_nothing(worker);
+    standin_forget(worker);
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {
@@ -400,6 +445,8 @@ static void worker_fini(struct worker *worker)
 
             close(client->fd);
             listen_socket_put(client->socket);
+        } else if (mail->kind == WORKER_MAIL_SURRENDER) {
+            server_put(((struct worker_surrender_mail *)mail)->server);
         }
         free(mail);
     }

@@ -25,6 +25,8 @@ enum {
 
 struct backend_set;
 struct exchange;
+struct journal_entry;
+struct leg;
 struct workers;
 
 struct worker {
@@ -47,6 +49,9 @@ struct worker {
     struct list retired_clients;
     struct list dirty_backends;
     struct list retired_sets;    /* of servers no longer configured */
+    struct list surrenders;      /* journals asked for and not yet ripe */
+    struct leg *first_held;      /* legs whose server is between two standings */
+    struct leg *last_held;
     struct list waiting;         /* exchanges with reply bytes that were not released yet */
     uint32_t client_count;
     uint64_t client_serial;
@@ -71,7 +76,33 @@ struct worker {
 };
 
 /* What a worker can be told by mail. */
-enum worker_mail { WORKER_MAIL_CLIENT, WORKER_MAIL_WAKE, WORKER_MAIL_DRAIN, WORKER_MAIL_STOP };
+enum worker_mail {
+    WORKER_MAIL_CLIENT,
+    WORKER_MAIL_WAKE,
+    WORKER_MAIL_SURRENDER,
+    WORKER_MAIL_DRAIN,
+    WORKER_MAIL_STOP,
+};
+
+/* Asks for a server's journal; goes back to the control thread with it. */
+struct worker_surrender_mail {
+    struct mail mail;
+    struct server *server; /* a reference */
+    uint64_t generation;   /* of the topology that must have been adopted first */
+    bool wants_quiet;      /* wait until nothing is under way, and hand the journal over */
+    bool closes;           /* the server's process is another one: its connections are dead */
+    struct journal_entry *entries;
+    bool is_overflowed;
+    bool needs_flush;
+};
+
+/* Tells the control thread how a server behaved. */
+struct verdict_mail {
+    struct mail mail;
+    struct server *server; /* a reference */
+    int cause;             /* enum leg_cause */
+    uint64_t begun_us;     /* when what failed was begun */
+};
 
 struct worker_client_mail {
     struct mail mail;
@@ -95,6 +126,13 @@ MUST_CHECK bool workers_start(struct workers *workers, unsigned count, struct to
 /* Asks all to look at the topology slot. */
 void workers_wake(struct workers *workers);
 
+/*
+ * Asks every worker for server's journal; each answers with one CONTROL_MAIL_SURRENDER. False:
+ * out of memory, nobody was asked.
+ */
+MUST_CHECK bool workers_ask_journal(struct workers *workers, struct server *server,
+                                    uint64_t generation, bool wants_quiet, bool closes);
+
 /* Asks all to take no new clients and to stop once the present ones are served. */
 void workers_drain(struct workers *workers);
 
@@ -105,7 +143,7 @@ void workers_stop(struct workers *workers);
 void workers_join(struct workers *workers);
 
 /* Kinds of mail to the control thread. */
-enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT };
+enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT, CONTROL_MAIL_SURRENDER };
 
 /* Every event callback begins with it: the loop may have slept since now_us was read. */
 static inline void worker_see_time(struct worker *worker)

@@ -281,11 +281,12 @@ static void fill_scores(struct placement *placement, const struct build *build, 
     uint64_t *hashes = take(at, build->count * sizeof(*hashes));
     double *inverse = take(at, build->count * sizeof(*inverse));
 
-    for (size_t i = 0; i < build->count; i++) {
-        const struct slice label = build->labels.of[i];
+    for (size_t rank = 0; rank < build->count; rank++) {
+        const uint32_t server = build->labels.by_rank[rank];
+        const struct slice label = build->labels.of[server];
 
-        hashes[i] = XXH3_64bits(label.data, label.len);
-        inverse[i] = 1 / build->weights[i];
+        hashes[rank] = XXH3_64bits(label.data, label.len);
+        inverse[rank] = 1 / build->weights[server];
     }
     placement->label_hash = hashes;
     placement->inverse_weight = inverse;

@@ -296,8 +296,9 @@ static void base_shares(const struct placement *placement, double *shares)
         }
         return;
     }
-    for (uint32_t i = 0; i < placement->servers; i++) {
-        shares[i] = placement->inverse_weight != NULL ? 1 / placement->inverse_weight[i] : 1;
+    for (uint32_t rank = 0; rank < placement->servers; rank++) {
+        shares[placement->by_rank[rank]] =
+            placement->inverse_weight != NULL ? 1 / placement->inverse_weight[rank] : 1;
     }
 }
 

@@ -25,8 +25,8 @@ struct placement {
     const uint32_t *cells; /* of a table */
     uint32_t cell_count;
     const uint32_t *by_rank;      /* servers in the order that decides draws */
-    const uint64_t *label_hash;   /* rendezvous */
-    const double *inverse_weight; /* rendezvous */
+    const uint64_t *label_hash;   /* rendezvous, by rank */
+    const double *inverse_weight; /* the same */
     const struct slice *labels;   /* pymemcache: "label-" */
     struct score_table scores;
 };

@@ -173,10 +173,8 @@ static uint32_t table_find(const struct placement *placement, uint64_t hash, con
 static inline struct score server_score(const struct placement *placement, uint64_t hash,
                                         uint32_t rank)
 {
-    const uint32_t server = placement->by_rank[rank];
-
-    return score_of(&placement->scores, hash ^ placement->label_hash[server],
-                    placement->inverse_weight[server], rank);
+    return score_of(&placement->scores, hash ^ placement->label_hash[rank],
+                    placement->inverse_weight[rank], rank);
 }
 
 static uint32_t rendezvous_find(const struct placement *placement, uint64_t hash,
@@ -186,19 +184,17 @@ static uint32_t rendezvous_find(const struct placement *placement, uint64_t hash
     uint32_t winner = PLACEMENT_NONE;
 
     for (uint32_t rank = 0; rank < placement->servers; rank++) {
-        const uint32_t server = placement->by_rank[rank];
-
-        if (!is_live(live, server)) {
+        if (live != NULL && live[placement->by_rank[rank]] == 0) {
             continue;
         }
         const struct score score = server_score(placement, hash, rank);
 
         if (winner == PLACEMENT_NONE || score_is_better(&score, &best)) {
-            winner = server;
+            winner = rank;
             best = score;
         }
     }
-    return winner;
+    return winner != PLACEMENT_NONE ? placement->by_rank[winner] : PLACEMENT_NONE;
 }
 
 uint32_t placement_owner(const struct placement *placement, uint64_t hash, const uint8_t *live)

@@ -10,7 +10,7 @@ static uint32_t bucket_count(size_t points)
 {
     uint32_t buckets = 2; /* one would be 32 bits wide, too far to shift */
 
-    while (buckets * 2ull <= points && buckets < 1u << 30) {
+    while (buckets <= points && buckets < 1u << 30) {
         buckets *= 2;
     }
     return buckets;
@@ -23,8 +23,8 @@ static size_t rounded_up(size_t bytes)
 
 size_t ring_bytes(size_t count)
 {
-    return rounded_up((count + 1) * sizeof(struct ring_entry)) +
-           rounded_up((count + 1) * sizeof(uint32_t)) +
+    return rounded_up((count + RING_LOOK_AT) * sizeof(struct ring_entry)) +
+           rounded_up((count + RING_LOOK_AT) * sizeof(uint32_t)) +
            rounded_up((bucket_count(count) + 1) * sizeof(uint32_t));
 }
 
@@ -122,9 +122,10 @@ static void choose_buckets(struct ring *ring, const struct ring_point *points)
 bool ring_build(struct ring *ring, void *memory, struct ring_point *points, size_t count,
                 const uint32_t *rank, bool is_64)
 {
+    const size_t slots = count + RING_LOOK_AT;
     struct ring_entry *entries = memory;
-    uint32_t *low = (uint32_t *)((char *)memory + rounded_up((count + 1) * sizeof(*entries)));
-    uint32_t *index = (uint32_t *)((char *)low + rounded_up((count + 1) * sizeof(*low)));
+    uint32_t *low = (uint32_t *)((char *)memory + rounded_up(slots * sizeof(*entries)));
+    uint32_t *index = (uint32_t *)((char *)low + rounded_up(slots * sizeof(*low)));
 
     *ring = (struct ring){
         .entries = entries, .low = is_64 ? low : NULL, .index = index, .count = (uint32_t)count};
@@ -136,25 +137,26 @@ bool ring_build(struct ring *ring, void *memory, struct ring_point *points, size
         entries[i] = (struct ring_entry){(uint32_t)(points[i].place >> 32), points[i].server};
         low[i] = (uint32_t)points[i].place;
     }
-    /* no place is after this one, so that every search ends here */
-    entries[count] = (struct ring_entry){UINT32_MAX, entries[0].server};
-    low[count] = UINT32_MAX;
+    /* no place is after these, so that every search ends here */
+    for (size_t i = count; i < slots; i++) {
+        entries[i] = (struct ring_entry){UINT32_MAX, entries[0].server};
+        low[i] = UINT32_MAX;
+    }
     return true;
 }
 
-uint32_t ring_seek_crowded(const struct ring *ring, uint32_t bucket, uint64_t place)
+uint32_t ring_seek_further(const struct ring *ring, uint32_t entry, uint32_t bucket, uint64_t place)
 {
-    uint32_t from = ring->index[bucket];
     uint32_t to = ring->index[bucket + 1];
 
-    while (from < to) {
-        const uint32_t middle = from + (to - from) / 2;
+    while (entry < to) {
+        const uint32_t middle = entry + (to - entry) / 2;
 
         if (ring_is_before(ring, middle, place)) {
-            from = middle + 1;
+            entry = middle + 1;
         } else {
             to = middle;
         }
     }
-    return from;
+    return entry;
 }

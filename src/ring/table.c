@@ -149,6 +149,8 @@ struct deal {
     uint64_t *label_hash;
     double *inverse_weight;
     uint32_t *due;
+    uint32_t *takers; /* the servers that are due any */
+    size_t taker_count;
     double *rest;
     uint32_t *held;      /* how many slots a server holds */
     uint32_t *last;      /* the slot that a server got last, or NONE: a list through before */
@@ -168,10 +170,8 @@ static uint32_t next_choice(const struct deal *deal, uint32_t slot, bool is_firs
 {
     uint32_t best = PLACEMENT_NONE;
 
-    for (uint32_t server = 0; server < deal->labels->count; server++) {
-        if (deal->due[server] == 0) {
-            continue;
-        }
+    for (size_t i = 0; i < deal->taker_count; i++) {
+        const uint32_t server = deal->takers[i];
         const struct score score = slot_score(deal, slot, server);
 
         if ((is_first || score_is_better(&deal->asked[slot], &score)) &&
@@ -243,6 +243,7 @@ static bool fill_slots(uint32_t *cells, size_t count, const struct labels *label
         .label_hash = calloc(servers, sizeof(uint64_t)),
         .inverse_weight = calloc(servers, sizeof(double)),
         .due = calloc(servers, sizeof(uint32_t)),
+        .takers = calloc(servers, sizeof(uint32_t)),
         .rest = calloc(servers, sizeof(double)),
         .held = calloc(servers, sizeof(uint32_t)),
         .last = calloc(servers, sizeof(uint32_t)),
@@ -250,8 +251,9 @@ static bool fill_slots(uint32_t *cells, size_t count, const struct labels *label
         .asked = calloc(count, sizeof(struct score)),
     };
     const bool is_complete = deal.label_hash != NULL && deal.inverse_weight != NULL &&
-                             deal.due != NULL && deal.rest != NULL && deal.held != NULL &&
-                             deal.last != NULL && deal.before != NULL && deal.asked != NULL;
+                             deal.due != NULL && deal.takers != NULL && deal.rest != NULL &&
+                             deal.held != NULL && deal.last != NULL && deal.before != NULL &&
+                             deal.asked != NULL;
 
     if (is_complete) {
         score_table_init(&scores);
@@ -261,11 +263,17 @@ static bool fill_slots(uint32_t *cells, size_t count, const struct labels *label
             deal.last[i] = PLACEMENT_NONE;
         }
         share_out(deal.due, count, labels, weights, deal.rest);
+        for (uint32_t i = 0; i < servers; i++) {
+            if (deal.due[i] > 0) {
+                deal.takers[deal.taker_count++] = i;
+            }
+        }
         match_slots(&deal, cells, count);
     }
     free(deal.label_hash);
     free(deal.inverse_weight);
     free(deal.due);
+    free(deal.takers);
     free(deal.rest);
     free(deal.held);
     free(deal.last);

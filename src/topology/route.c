@@ -25,7 +25,7 @@ static uint32_t next_best(const struct topology_pool *pool, struct slice key,
     size_t count = placement_list(pool->placement, key, list, LIST_MAX);
 
     for (size_t i = 0; i < count; i++) {
-        if (pool->live[list[i]] && pool->servers[list[i]].server != avoid) {
+        if (pool->live[list[i]] == STANDING_LIVE && pool->servers[list[i]].server != avoid) {
             return list[i];
         }
     }
@@ -35,7 +35,7 @@ static uint32_t next_best(const struct topology_pool *pool, struct slice key,
 struct route route_key(const struct topology *topology, const struct topology_listener *listener,
                        struct slice key, const struct server *avoid)
 {
-    struct route route = {pool_of(topology, listener, key), PLACEMENT_NONE};
+    struct route route = {pool_of(topology, listener, key), PLACEMENT_NONE, STANDING_OUT};
 
     if (route.pool == NULL) {
         return route;
@@ -44,6 +44,9 @@ struct route route_key(const struct topology *topology, const struct topology_li
     if (avoid != NULL && route.server != PLACEMENT_NONE &&
         route.pool->servers[route.server].server == avoid) {
         route.server = next_best(route.pool, key, avoid);
+    }
+    if (route.server != PLACEMENT_NONE) {
+        route.standing = (enum server_standing)route.pool->live[route.server];
     }
     return route;
 }

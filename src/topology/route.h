@@ -10,6 +10,7 @@
 struct route {
     const struct topology_pool *pool; /* NULL: no pool takes this key */
     uint32_t server;                  /* index in pool, or PLACEMENT_NONE: none is live */
+    enum server_standing standing;    /* of server: LIVE, DOWN or GATED */
 };
 
 /*

@@ -18,6 +18,9 @@ void listen_socket_put(struct listen_socket *socket)
     if (socket != NULL &&
         atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
         close(socket->fd);
+        if (socket->address.is_unix) {
+            unlink(socket->address.host); /* where it may; a later start replaces a stale one */
+        }
         free(socket);
     }
 }
@@ -109,7 +112,8 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
         }
         pool->server_count = i + 1;
         at->endpoint_count = source->resolve(source->arg, &at->server->address, at->endpoints);
-        pool->live[i] = source->is_live(source->arg, at->server);
+        pool->live[i] = (uint8_t)source->standing(source->arg, at->server, &at->is_cut);
+        pool->has_out |= pool->live[i] == STANDING_OUT;
     }
     return true;
 }

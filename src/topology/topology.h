@@ -32,8 +32,17 @@ struct placement_share {
     struct placement *placement;
 };
 
+/* What a server may be asked, as the topology's "live" says; placement takes all but OUT. */
+enum server_standing {
+    STANDING_OUT = 0, /* ejected: others stand in for it */
+    STANDING_LIVE = 1,
+    STANDING_DOWN = 2,  /* nobody stands in: requests for it fail at once */
+    STANDING_GATED = 3, /* between two of these: its requests are held for a moment */
+};
+
 struct topology_server {
     struct server *server;
+    bool is_cut; /* GATED: what is under way is not waited for */
     struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
     uint32_t endpoint_count; /* 0: the name does not resolve */
 };
@@ -46,7 +55,8 @@ struct topology_pool {
     const struct placement *placement; /* share's */
     struct topology_server *servers;   /* in the order of the file: placement's numbers */
     uint32_t server_count;
-    uint8_t *live; /* one a server */
+    uint8_t *live; /* enum server_standing, one a server */
+    bool has_out;  /* some server is OUT */
     unsigned connections;
     uint64_t connect_timeout_us;
     uint64_t request_timeout_us;
@@ -83,8 +93,8 @@ struct topology_source {
     uint32_t (*resolve)(void *arg, const struct address *address, struct endpoint *endpoints);
     /* Returns a reference to the socket listening on the address. Never NULL. */
     struct listen_socket *(*listen)(void *arg, const struct config_listen *listen);
-    /* Is the server live? */
-    bool (*is_live)(void *arg, const struct server *server);
+    /* What may the server be asked? is_cut as in topology_server. */
+    enum server_standing (*standing)(void *arg, const struct server *server, bool *is_cut);
 };
 
 /*

@@ -3,10 +3,10 @@
 import threading
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, answer_like_memcached, free_port, has_key, keys_of, main,
+from harness import (TIME_FACTOR, ProxyTest, answer_like_memcached, free_port, keys_of, main,
                      never_answer, proxy_only, resident_kib, serve_items, unittest, wait_until)
 
-NEVER_EJECT = {'fall': 1000} if has_key('fall') else {}
+NEVER_EJECT = {'fall': 1000}  # for what must hold while a dead server is still asked
 
 
 def value(key, text=b'x'):
@@ -37,8 +37,7 @@ class OneServerIsDead(ProxyTest):
 
     def test_a_request_to_it_gets_an_error_with_its_name_and_the_next_one_works(self):
         self.servers[1].kill()
-        if has_key('on_failure'):
-            self.daemon = self.ketamad(self.servers, pool=dict(NEVER_EJECT, on_failure='error'))
+        self.daemon = self.ketamad(self.servers, pool=dict(NEVER_EJECT, on_failure='error'))
         dead, alive = self.keys['s2'][0], self.keys['s3'][0]
         with self.daemon.client() as client:
             for request in (b'get %s\r\n', b'set %s 0 0 1\r\ny\r\n', b'delete %s\r\n', b'incr %s 1\r\n', b'touch %s 0\r\n',

@@ -321,7 +321,7 @@ class KeysAreBytes(SameTest):
         for key in (b'\x01', b'a\tb', b'\x7f', b'a\rb', b'\x80', b'\xff\xfe', 'ключ'.encode(), b'%s%n',
                     b'VALUE', b'END', b'"quoted"', b'get', b'0', b'-', bytes(range(128, 228))):
             with self.subTest(key=key):
-                self.same(b'set %s 0 0 2\r\nhi\r\nget %s\r\nmg %s k v\r\ngets a %s b\r\n'
+                self.same(b'set %s 0 0 2\r\nhi\r\nget %s\r\nmg %s k v\r\nget a %s b\r\n'
                           % (key, key, key, key))
                 self.same(b'incr %s 1\r\ntouch %s 0\r\nma %s\r\nme nope%s\r\nmd %s k\r\n'
                           b'delete %s\r\n' % ((key,) * 6))
@@ -334,7 +334,7 @@ class KeysAreBytes(SameTest):
                         b'incr %s 1', b'decr %s 1', b'touch %s 1', b'mg %s v', b'md %s', b'ma %s',
                         b'me %s', b'delete %s noreply', b'incr %s 1 noreply', b'touch %s 1 noreply'):
             with self.subTest(request=request):
-                self.same(b'set a 0 0 1\r\n1\r\nset b 0 0 1\r\n2\r\n' + request % LONG_KEY + b'\r\n')
+                self.same(request % LONG_KEY + b'\r\n')
 
     def test_a_long_key_in_a_multi_get_gives_only_the_error(self):
         self.same(b'set a 0 0 1\r\n1\r\n', b'STORED\r\n')
@@ -345,11 +345,21 @@ class RepliesKeepTheirOrder(SameTest):
     """Cases 9, 12 and 16."""
 
     def test_errors_between_good_requests_take_their_place(self):
-        for middle in (b'unknown', b'get ' + LONG_KEY, b'GET a', b'Get a', b'', b' ', b'   ', b'SET a 0 0 1',
+        # memcached 1.6.18 loses what it has not yet written when a key is too long, so that one
+        # is not compared
+        for middle in (b'unknown', b'GET a', b'Get a', b'', b' ', b'   ', b'SET a 0 0 1',
                        b'rget a', b'gett a', b'get', b'mg', b'\x01', b'=', b'\xff'):
             with self.subTest(middle=middle[:20]):
                 out = self.same(b'set a 0 0 1\r\nx\r\nget a\r\n' + middle + b'\r\nget a\r\n')
                 self.assertEqual(out.count(b'VALUE a'), 2)
+
+    @proxy_only
+    def test_a_key_too_long_loses_no_reply_before_it(self):
+        with self.daemon.client() as client:
+            for line in (b'get ' + LONG_KEY, b'get a ' + LONG_KEY + b' a', b'gats 0 ' + LONG_KEY):
+                self.answers(client, b'set a 0 0 1\r\nx\r\nget a\r\n' + line + b'\r\nget a\r\n',
+                             b'STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n' + BAD_FORMAT
+                             + b'VALUE a 0 1\r\nx\r\nEND\r\n')
 
     def test_multi_get_values_come_in_the_order_asked(self):
         keys = [b'key%d' % i for i in range(60)]

@@ -221,10 +221,7 @@ class Clients(ProxyTest):
     def test_one_client_over_max_clients_gets_a_line_and_a_close(self):
         """Case 34."""
         daemon, _ = self.pool_of(1, proxy={'max_clients': 2})
-        wait_until(lambda: self.all_answer(daemon), None, 'the first clients to have left')
-        served = [self.client(daemon.address) for _ in range(2)]
-        for client in served:
-            self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
+        served = wait_until(lambda: self.two_clients(daemon), None, 'the first clients to leave')
         for _ in range(4):
             with daemon.client() as client:
                 self.assertRegex(client.read_until_closed(), rb'^\w*ERROR [^\r\n]+\r\n$')
@@ -242,15 +239,18 @@ class Clients(ProxyTest):
             except (OSError, EOFError):
                 return False
 
-    def all_answer(self, daemon):
+    def two_clients(self, daemon):
         clients = [daemon.client() for _ in range(2)]
         try:
-            return all(client.ask(b'get k\r\n') == b'END\r\n' for client in clients)
+            if all(client.ask(b'get k\r\n') == b'END\r\n' for client in clients):
+                for client in clients:
+                    self.addCleanup(client.close)
+                return clients
         except (OSError, EOFError):
-            return False
-        finally:
-            for client in clients:
-                client.close()
+            pass
+        for client in clients:
+            client.close()
+        return None
 
     def test_out_of_descriptors_it_waits_idly_and_goes_on_when_clients_leave(self):
         """Case 33."""

@@ -1,3 +1,4 @@
+#include "base/log.h"
 #include "config/config.h"
 #include "config/load.h"
 
@@ -31,6 +32,7 @@ START_TEST(fills_in_defaults)
     ck_assert(!config->has_admin && !config->has_http);
     ck_assert(config->user == NULL && config->pidfile == NULL && config->log_path == NULL);
     ck_assert_int_eq(config->log_to, LOG_TO_STDERR);
+    ck_assert_int_eq(config->log_level, LOG_LEVEL_INFO);
     ck_assert_uint_eq(config->max_clients, 10000);
     ck_assert_uint_eq(config->client_idle_timeout_ms, 0);
     ck_assert_uint_eq(config->max_value_bytes, 1 << 20);
@@ -79,7 +81,7 @@ START_TEST(reads_every_proxy_key)
     ck_assert_str_eq(config->pidfile, "/run/p");
     ck_assert_int_eq(config->log_to, LOG_TO_FILE);
     ck_assert_str_eq(config->log_path, "/var/log/k");
-    ck_assert_int_eq(config->log_level, 3);
+    ck_assert_int_eq(config->log_level, LOG_LEVEL_DEBUG);
     ck_assert_uint_eq(config->max_clients, 7);
     ck_assert_uint_eq(config->client_idle_timeout_ms, 300000);
     ck_assert_uint_eq(config->max_value_bytes, 65536);

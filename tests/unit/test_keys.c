@@ -2,6 +2,7 @@
 #include "config/keys.h"
 #include "config/load.h"
 #include "config/value.h"
+#include "ring/placement.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -124,6 +125,24 @@ START_TEST(prints_every_key)
 }
 END_TEST
 
+/* make runs the tests in the top directory */
+START_TEST(the_manual_names_every_placement)
+{
+    static char manual[1 << 17];
+    FILE *in = fopen("docs/man/ketama.conf.5", "r");
+
+    ck_assert_ptr_nonnull(in);
+    manual[fread(manual, 1, sizeof(manual) - 1, in)] = '\0';
+    fclose(in);
+    for (size_t i = 0; placement_word(i) != NULL; i++) {
+        char item[128];
+
+        snprintf(item, sizeof(item), ".It Cm %s\n", placement_word(i));
+        ck_assert_msg(strstr(manual, item) != NULL, "%s is not in the manual", placement_word(i));
+    }
+}
+END_TEST
+
 /* clang-format off */
 static const struct {
     const char *before;
@@ -191,6 +210,7 @@ int main(void)
     tcase_add_loop_test(tests, suggests_what_was_meant, 0, ARRAY_LEN(typos));
     tcase_add_test(tests, counts_edits_between_words);
     tcase_add_test(tests, prints_every_key);
+    tcase_add_test(tests, the_manual_names_every_placement);
     tcase_add_loop_test(tests, tells_the_keys_that_need_a_restart, 0, ARRAY_LEN(diffs));
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

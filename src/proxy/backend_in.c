@@ -1,0 +1,293 @@
+#include "proxy/backend_in.h"
+
+#include "proxy/backend_set.h"
+#include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { ALIVE_GAP_US = 50000 };
+
+/* Finds the VALUE's key among those still to be answered. False: it was not asked. */
+static bool take_key(struct leg *leg, struct slice key, uint32_t *ordinal)
+{
+    const char *end = leg->line.data + leg->line.len - 2;
+
+    while (leg->next_key < end) {
+        const char *at = leg->next_key;
+        const char *blank = memchr(at, ' ', (size_t)(end - at));
+        size_t len = (size_t)((blank != NULL ? blank : end) - at);
+
+        *ordinal = leg->next_ordinal++;
+        leg->next_key = at + len + 1;
+        if (len == key.len && memcmp(at, key.data, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The reply's first line announces a value. False: it cannot be a reply to this leg. */
+static bool on_header(struct backend *backend, struct leg *leg, const struct reply *reply)
+{
+    struct exchange *exchange = leg->exchange;
+
+    if (leg->skips_keys) {
+        leg->hits++;
+    } else if (leg->kind == REPLY_VALUES) {
+        if (!take_key(leg, reply->key, &leg->value_ordinal)) {
+            return false;
+        }
+        if (exchange->leg_count == 1) {
+            leg->value_ordinal = 0;
+        }
+        leg->hits++;
+    } else if (reply->key.len > 0 && !reply->key_is_base64 &&
+               !slice_equals(reply->key, exchange->wire_key) &&
+               !slice_equals(reply->key, exchange->key)) {
+        return false;
+    }
+    if (!leg->is_discarding && worker_is_full(backend->worker, reply->value_bytes)) {
+        count(&backend->worker->counters, COUNTER_OUT_OF_MEMORY);
+        exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
+    }
+    return true;
+}
+
+/* Keeps bytes of a reply for the answer. */
+static void keep(struct leg *leg, const char *data, size_t len, struct chunk *chunk)
+{
+    uint32_t ordinal = leg->kind == REPLY_VALUES ? leg->value_ordinal : 0;
+
+    if (!leg->is_discarding && !outq_append(&leg->replies, data, len, chunk, ordinal)) {
+        exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
+    }
+}
+
+/* The head of the pipeline has its whole reply. */
+static void finish_reply(struct backend *backend, struct leg *leg, const struct reply *reply,
+                         const char *data)
+{
+    backend->is_mid_reply = false;
+    backend->has_replied = true;
+    backend->last_reply_us = backend->worker->now_us;
+    backend->backoff_ms = 0;
+    if (backend->last_reply_us - backend->set->last_alive_us > ALIVE_GAP_US) {
+        backend->set->last_alive_us = backend->last_reply_us;
+        atomic_store_explicit(&backend->set->server->last_reply_us, backend->last_reply_us,
+                              memory_order_relaxed);
+    }
+    if (reply->code == CODE_VERSION) {
+        atomic_store_explicit(&backend->set->server->version,
+                              server_version_parse(slice_make(data + 8, reply->bytes - 8)),
+                              memory_order_relaxed);
+    }
+    if (leg == backend->unsent) {
+        leg->is_answered = true; /* the rest of it is still to be written, then it goes */
+        if (!leg->is_done) {
+            exchange_leg_done(leg, reply->code);
+        }
+        return;
+    }
+    backend->first = leg->next;
+    if (backend->first == NULL) {
+        backend->last = NULL;
+    }
+    pipeline_unlink(backend, leg);
+    exchange_leg_done(leg, reply->code);
+}
+
+/* memcached says this, unasked, to a connection beyond its limit, and closes. */
+static bool is_crowded(const char *data, size_t len)
+{
+    static const char text[] = "ERROR Too many open connections";
+
+    return len >= sizeof(text) - 1 && memcmp(data, text, sizeof(text) - 1) == 0;
+}
+
+/*
+ * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
+ * SIZE_MAX where the connection has failed.
+ */
+static size_t consume(struct backend *backend, const char *data, size_t len, struct chunk *chunk)
+{
+    uint64_t max_value_bytes = UINT32_MAX / 2;
+    size_t taken = 0;
+
+    backend->broken_cause = LEG_BROKEN;
+
+    while (taken < len) {
+        struct leg *leg = backend->first;
+        struct reply reply;
+        enum reply_event event;
+
+        if (!backend->has_replied && is_crowded(data + taken, len - taken)) {
+            backend->broken_cause = LEG_CROWDED;
+            return SIZE_MAX;
+        }
+        if (leg == NULL || !leg->is_begun || leg->is_answered) {
+            return SIZE_MAX; /* nothing was asked */
+        }
+        if (!backend->is_mid_reply) {
+            reply_begin(&backend->parser, (enum reply_kind)leg->kind);
+            backend->is_mid_reply = true;
+        }
+        event = reply_parse(&backend->parser, data + taken, len - taken, max_value_bytes, &reply);
+        if (event == REPLY_NEED_MORE) {
+            return taken;
+        }
+        if (event == REPLY_BROKEN ||
+            (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
+            return SIZE_MAX;
+        }
+        /* the END of one part of a merged answer is not the answer's */
+        if (event != REPLY_FINAL || reply.code != CODE_END || leg->exchange->leg_count == 1) {
+            keep(leg, data + taken, reply.bytes, chunk);
+        }
+        if (reply.is_final) {
+            finish_reply(backend, leg, &reply, data + taken);
+        }
+        taken += reply.bytes;
+    }
+    return taken;
+}
+
+/* Bytes that arrived are handed to the parser; an incomplete line is kept for the next read. */
+static bool take_input(struct backend *backend, struct chunk *chunk, size_t start, size_t len)
+{
+    size_t taken = consume(backend, chunk->data + start, len, chunk);
+    size_t rest;
+
+    if (taken == SIZE_MAX) {
+        backend_fail(backend, backend->broken_cause);
+        return false;
+    }
+    rest = len - taken;
+    if (chunk == backend->partial) {
+        backend->partial = NULL; /* this function's reference now */
+    } else {
+        chunk_ref(chunk);
+    }
+    if (rest > 0) {
+        struct chunk *partial =
+            chunk_new(&backend->worker->pool, rest + REPLY_LINE_BYTES_MAX + WORKER_READ_MIN);
+
+        if (partial == NULL) {
+            chunk_unref(chunk);
+            backend_fail(backend, LEG_OUT_OF_MEMORY);
+            return false;
+        }
+        memcpy(partial->data, chunk->data + start + taken, rest);
+        partial->filled = (uint32_t)rest;
+        partial->is_shared = true;
+        backend->partial = partial;
+    }
+    chunk_unref(chunk);
+    return true;
+}
+
+/* Where much of a body is still to come, it is read into a chunk of its own. */
+static void prepare_body(struct backend *backend)
+{
+    struct leg *leg = backend->first;
+
+    if (!backend->is_mid_reply || !backend->parser.in_body ||
+        backend->parser.body_left < WORKER_READ_MIN || leg == NULL || leg->is_discarding) {
+        return;
+    }
+    backend->body = chunk_new(&backend->worker->pool, backend->parser.body_left);
+    backend->body_left = backend->body != NULL ? backend->parser.body_left : 0;
+}
+
+/* Takes the n bytes just read, which went to the body chunk first, then to tail. */
+static void on_read(struct backend *backend, size_t n, struct chunk *tail)
+{
+    backend->last_read_us = backend->worker->now_us;
+    count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
+    count_server(backend->set->counters, SERVER_BYTES_READ, n);
+    if (backend->body != NULL) {
+        struct chunk *body = backend->body;
+        size_t part = n < backend->body_left ? n : backend->body_left;
+        size_t start = body->filled;
+
+        body->filled += (uint32_t)part;
+        backend->body_left -= part;
+        n -= part;
+        if (backend->body_left == 0) {
+            backend->body = NULL;
+        }
+        chunk_ref(body);
+        if (consume(backend, body->data + start, part, body) == SIZE_MAX) {
+            chunk_unref(body);
+            if (backend->body == NULL) {
+                chunk_unref(body);
+            }
+            backend_fail(backend, backend->broken_cause);
+            return;
+        }
+        chunk_unref(body);
+        if (backend->body == NULL) {
+            chunk_unref(body);
+        }
+    }
+    if (n > 0) {
+        size_t start = tail->filled;
+
+        if (tail == backend->partial) {
+            start = 0;
+            n += tail->filled;
+            tail->filled = (uint32_t)n;
+        } else {
+            tail->filled += (uint32_t)n;
+        }
+        if (!take_input(backend, tail, start, n)) {
+            return;
+        }
+    }
+    if (backend->body == NULL) {
+        prepare_body(backend);
+    }
+    if (backend->is_mid_reply && backend->first != NULL &&
+        !backend->first->exchange->is_released &&
+        list_is_empty(&backend->first->exchange->waiting_link)) {
+        list_add_tail(&backend->worker->waiting, &backend->first->exchange->waiting_link);
+    }
+}
+
+void backend_in_read(struct backend *backend)
+{
+    struct chunk *tail = backend->partial != NULL ? backend->partial
+                                                  : worker_scratch(backend->worker);
+    struct iovec iov[2];
+    int parts = 0;
+    ssize_t n;
+
+    if (tail == NULL) {
+        backend_fail(backend, LEG_OUT_OF_MEMORY);
+        return;
+    }
+    if (backend->body != NULL) {
+        iov[parts++] = (struct iovec){backend->body->data + backend->body->filled,
+                                      backend->body_left};
+    }
+    iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
+    n = parts == 1 ? read(backend->fd, iov[0].iov_base, iov[0].iov_len)
+                   : readv(backend->fd, iov, parts);
+    if (n > 0) {
+        on_read(backend, (size_t)n, tail);
+    } else if (n == 0) {
+        if (backend->first == NULL) {
+            backend_close_idle(backend);
+        } else {
+            backend_fail(backend, LEG_CLOSED);
+        }
+    } else if (errno != EAGAIN && errno != EINTR) {
+        if (backend->first == NULL) {
+            backend_close_idle(backend);
+        } else {
+            backend_fail(backend, backend_cause_of_errno(errno));
+        }
+    }
+}

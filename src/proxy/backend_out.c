@@ -1,0 +1,189 @@
+#include "proxy/backend_out.h"
+
+#include "proxy/backend_set.h"
+#include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { GATHER_MAX = 1024 }; /* a longer piece is written from where it lies */
+
+/* Drops the legs that n written bytes complete; returns how many. */
+static unsigned advance(struct backend *backend, size_t n)
+{
+    unsigned completed = 0;
+
+    backend->unsent_bytes -= n;
+    while (n > 0) {
+        struct leg *leg = backend->unsent;
+        size_t left = pipeline_leg_bytes(leg) - backend->unsent_done;
+
+        leg->is_begun = true;
+        if (n < left) {
+            backend->unsent_done += (uint32_t)n;
+            break;
+        }
+        n -= left;
+        completed++;
+        leg->is_sent = true;
+        backend->unsent = leg->next;
+        backend->unsent_done = 0;
+        chunk_unref(leg->value.chunk);
+        leg->value = (struct piece){0};
+        if (leg->is_answered) {
+            assert(leg == backend->first);
+            backend->first = leg->next;
+            if (backend->first == NULL) {
+                backend->last = NULL;
+            }
+            pipeline_unlink(backend, leg);
+            exchange_free_if_over(leg->exchange);
+        } else if (leg->kind != REPLY_VALUES && !leg->exchange->is_safe_to_repeat) {
+            chunk_unref(leg->line.chunk);
+            leg->line = (struct piece){0};
+        }
+    }
+    return completed;
+}
+
+/* Counts one write of n bytes that completed so many legs. */
+static void count_write(struct backend *backend, size_t n, unsigned completed)
+{
+    struct counters *counters = &backend->worker->counters;
+    struct server_counters *server = backend->set->counters;
+
+    count(counters, COUNTER_BACKEND_WRITES);
+    count_add(counters, COUNTER_BACKEND_BYTES_WRITTEN, n);
+    count_add(counters, COUNTER_BACKEND_REQUESTS, completed);
+    count_server(server, SERVER_WRITES, 1);
+    count_server(server, SERVER_BYTES_WRITTEN, n);
+    pipeline_count_unsent(backend);
+    if (completed > 0) {
+        count_latency(&counters->batch, completed);
+    }
+}
+
+/* What one write takes: small pieces copied together, large ones in place. */
+struct gathering {
+    struct iovec iov[64];
+    int count;
+    char *buffer;
+    size_t used;  /* of buffer */
+    size_t total;
+};
+
+static bool gather(struct gathering *g, const char *data, size_t len)
+{
+    struct iovec *last = g->count > 0 ? &g->iov[g->count - 1] : NULL;
+    bool is_small = len <= GATHER_MAX;
+
+    if (len == 0) {
+        return true;
+    }
+    if (is_small && g->used + len > WORKER_WRITE_BYTES) {
+        return false;
+    }
+    if (is_small) {
+        char *to = g->buffer + g->used;
+
+        memcpy(to, data, len);
+        g->used += len;
+        g->total += len;
+        if (last != NULL && (char *)last->iov_base + last->iov_len == to) {
+            last->iov_len += len;
+            return true;
+        }
+        data = to;
+    } else {
+        g->total += len;
+    }
+    g->iov[g->count++] = (struct iovec){(void *)(uintptr_t)data, len};
+    return g->count < (int)ARRAY_LEN(g->iov) - 1;
+}
+
+/* Gathers from the first unsent byte on. */
+static void gather_legs(struct backend *backend, struct gathering *g)
+{
+    uint32_t skip = backend->unsent_done;
+
+    for (struct leg *leg = backend->unsent; leg != NULL; leg = leg->next) {
+        uint32_t line_skip = skip < leg->line.len ? skip : leg->line.len;
+        uint32_t value_skip = skip - line_skip;
+
+        if (!gather(g, leg->line.data + line_skip, leg->line.len - line_skip) ||
+            !gather(g, leg->value.data + value_skip, leg->value.len - value_skip)) {
+            return;
+        }
+        skip = 0;
+    }
+}
+
+/* Makes piece own its bytes. */
+static void settle_piece(struct backend *backend, struct piece *piece)
+{
+    struct chunk *own;
+
+    if (piece->chunk == NULL || !piece->chunk->is_shared || piece->len > WORKER_READ_MIN) {
+        return;
+    }
+    own = chunk_new(&backend->worker->pool, piece->len);
+    if (own == NULL) {
+        return; /* the shared chunk stays pinned instead */
+    }
+    memcpy(own->data, piece->data, piece->len);
+    chunk_unref(piece->chunk);
+    piece->chunk = own;
+    piece->data = own->data;
+}
+
+static void settle(struct backend *backend)
+{
+    for (struct leg *leg = backend->unsent; leg != NULL; leg = leg->next) {
+        if (leg->is_settled) {
+            continue;
+        }
+        settle_piece(backend, &leg->line);
+        settle_piece(backend, &leg->value);
+        leg->is_settled = true;
+    }
+}
+
+void backend_flush(struct backend *backend)
+{
+    struct worker *worker = backend->worker;
+
+    list_remove(&backend->dirty_link);
+    if (backend->state != BACKEND_READY) {
+        settle(backend);
+        return;
+    }
+    while (backend->state == BACKEND_READY && backend->unsent != NULL) {
+        struct gathering g = {.buffer = worker->write_buffer};
+        ssize_t n;
+
+        gather_legs(backend, &g);
+        n = g.count == 1 ? write(backend->fd, g.iov[0].iov_base, g.iov[0].iov_len)
+                         : writev(backend->fd, g.iov, g.count);
+        if (n == -1 && errno == EINTR) {
+            continue;
+        }
+        if (n == -1 && errno == EAGAIN) {
+            n = 0;
+        }
+        if (n == -1) {
+            backend_fail(backend, backend_cause_of_errno(errno));
+            return;
+        }
+        count_write(backend, (size_t)n, advance(backend, (size_t)n));
+        if ((size_t)n < g.total) {
+            backend_listen_for(backend, EV_READ | EV_WRITE);
+            settle(backend);
+            return;
+        }
+    }
+    if (backend->state == BACKEND_READY) {
+        backend_listen_for(backend, EV_READ);
+    }
+}

@@ -1,0 +1,125 @@
+#include "proxy/backend_set.h"
+
+#include "proxy/linger.h"
+#include "proxy/server_counter.h"
+
+#include <stdlib.h>
+
+enum { VERDICT_GAP_US = 20000 };
+
+struct backend_set *backend_set_new(struct worker *worker, struct server *server, unsigned count)
+{
+    struct backend_set *set = calloc(1, sizeof(*set) + count * sizeof(set->backends[0]));
+
+    if (set == NULL) {
+        return NULL;
+    }
+    set->worker = worker;
+    set->counters = server_counters_get(server, worker->number, worker->all->count);
+    if (set->counters == NULL) {
+        free(set);
+        return NULL;
+    }
+    set->server = server_get(server);
+    set->count = count;
+    list_init(&set->retired_link);
+    list_init(&set->lingering);
+    for (unsigned i = 0; i < count; i++) {
+        struct backend *backend = &set->backends[i];
+
+        backend->worker = worker;
+        backend->set = set;
+        backend->number = i;
+        backend->fd = -1;
+        list_init(&backend->dirty_link);
+    }
+    return set;
+}
+
+void backend_set_free(struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        assert(set->backends[i].first == NULL);
+        backend_close(&set->backends[i]);
+    }
+    linger_stop_all(set);
+    journal_clear(&set->journal);
+    server_put(set->server);
+    free(set);
+}
+
+bool backend_set_is_idle(const struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        if (set->backends[i].first != NULL) {
+            return false;
+        }
+    }
+    return list_is_empty(&set->lingering) && set->standing_in == 0;
+}
+
+enum server_standing backend_set_standing(const struct backend_set *set)
+{
+    return set->pool == NULL
+               ? STANDING_DOWN
+               : (enum server_standing)set->pool->live[set->entry - set->pool->servers];
+}
+
+bool backend_set_is_cut(const struct backend_set *set)
+{
+    switch (backend_set_standing(set)) {
+    case STANDING_LIVE:
+        return false;
+    case STANDING_GATED:
+        return set->entry->is_cut;
+    case STANDING_OUT:
+    case STANDING_DOWN:
+        break;
+    }
+    return true;
+}
+
+/* Tells the control plane that the server failed at something begun at begun_us. */
+void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t begun_us)
+{
+    struct worker *worker = set->worker;
+    struct verdict_mail *mail;
+
+    if (set->pool == NULL || worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
+        return;
+    }
+    mail = malloc(sizeof(*mail));
+    if (mail == NULL) {
+        return;
+    }
+    set->last_verdict_us = worker->now_us;
+    mail->mail.kind = CONTROL_MAIL_VERDICT;
+    mail->server = server_get(set->server);
+    mail->cause = (int)cause;
+    mail->begun_us = begun_us;
+    mailbox_post(worker->all->control, &mail->mail);
+}
+
+/* True where some other server of the pool is connected: one that could stand in. */
+bool backend_set_has_standin(const struct backend_set *set)
+{
+    for (uint32_t s = 0; set->pool != NULL && s < set->pool->server_count; s++) {
+        const struct backend_set *other =
+            set->worker->sets[set->pool->servers[s].server->slot];
+
+        for (unsigned i = 0; other != set && i < other->count; i++) {
+            if (other->backends[i].state == BACKEND_READY) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
+                       const struct topology_server *entry)
+{
+    set->pool = pool;
+    set->entry = entry;
+    set->entry_timeout_us = pool->request_timeout_us;
+}

@@ -1,0 +1,131 @@
+#include "proxy/pipeline.h"
+
+#include "proxy/backend_set.h"
+#include "proxy/server_counter.h"
+#include "proxy/standin.h"
+
+#include <stdlib.h>
+
+uint32_t pipeline_leg_bytes(const struct leg *leg)
+{
+    return leg->line.len + leg->value.len;
+}
+
+static void take_off(struct backend *backend, struct leg *leg)
+{
+    leg->is_piped = false;
+    leg->next = NULL;
+    leg->exchange->legs_piped--;
+    backend->piped--;
+    standin_release(leg);
+}
+
+void pipeline_unlink(struct backend *backend, struct leg *leg)
+{
+    take_off(backend, leg);
+    count_server(backend->set->counters, SERVER_ENDED, 1);
+}
+
+void pipeline_count_unsent(struct backend *backend)
+{
+    count_server(backend->set->counters, SERVER_QUEUED_BYTES,
+                 backend->unsent_bytes - backend->counted_unsent_bytes);
+    backend->counted_unsent_bytes = backend->unsent_bytes;
+}
+
+/* Takes leg, which is not begun, out of the middle of the pipeline. */
+void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct leg *leg)
+{
+    if (before != NULL) {
+        before->next = leg->next;
+    } else {
+        backend->first = leg->next;
+    }
+    if (backend->last == leg) {
+        backend->last = before;
+    }
+    if (backend->unsent == leg) {
+        backend->unsent = leg->next;
+    }
+    backend->unsent_bytes -= pipeline_leg_bytes(leg);
+    pipeline_unlink(backend, leg);
+}
+
+void pipeline_add(struct backend *backend, struct leg *leg)
+{
+    leg->next = NULL;
+    leg->is_piped = true;
+    leg->exchange->legs_piped++;
+    if (backend->last != NULL) {
+        backend->last->next = leg;
+    } else {
+        backend->first = leg;
+    }
+    backend->last = leg;
+    if (backend->unsent == NULL) {
+        backend->unsent = leg;
+        backend->unsent_done = 0;
+    }
+    backend->piped++;
+    backend->unsent_bytes += pipeline_leg_bytes(leg);
+    leg->queued_us = backend->worker->now_us;
+    count_server(backend->set->counters, SERVER_REQUESTS, 1);
+}
+
+/* Takes the whole pipeline away; returns its first leg. */
+struct leg *pipeline_take(struct backend *backend)
+{
+    struct leg *first = backend->first;
+
+    backend->first = NULL;
+    backend->last = NULL;
+    backend->unsent = NULL;
+    backend->unsent_done = 0;
+    backend->unsent_bytes = 0;
+    pipeline_count_unsent(backend);
+    return first;
+}
+
+/*
+ * Puts a stand-in for leg, whose reply is to be dropped, in its place in the pipeline, so that leg
+ * itself is free to go elsewhere. False: out of memory.
+ */
+bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct leg *leg)
+{
+    struct exchange *ghost = calloc(1, sizeof(*ghost));
+
+    if (ghost == NULL) {
+        return false;
+    }
+    ghost->worker = backend->worker;
+    ghost->command = leg->exchange->command;
+    ghost->is_released = true;
+    ghost->legs = &ghost->first;
+    ghost->leg_count = 1;
+    ghost->legs_piped = 1;
+    list_init(&ghost->waiting_link);
+    outq_init(&ghost->first.replies);
+    ghost->first.exchange = ghost;
+    ghost->first.backend = backend;
+    ghost->first.next = leg->next;
+    ghost->first.kind = leg->kind;
+    ghost->first.deadline_us = leg->deadline_us;
+    ghost->first.is_sent = true;
+    ghost->first.is_begun = true;
+    ghost->first.is_done = true;
+    ghost->first.is_piped = true;
+    ghost->first.is_discarding = true;
+    ghost->first.skips_keys = true;
+    if (before != NULL) {
+        before->next = &ghost->first;
+    } else {
+        backend->first = &ghost->first;
+    }
+    if (backend->last == leg) {
+        backend->last = &ghost->first;
+    }
+    backend->worker->exchange_count++;
+    backend->piped++;
+    take_off(backend, leg); /* the server still owes a reply: the ghost's */
+    return true;
+}

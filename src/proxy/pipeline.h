@@ -1,0 +1,34 @@
+/*
+ * The pipeline of a backend: legs in the order they were queued, the sent ones
+ * first. Runs on the worker's thread.
+ */
+#ifndef PROXY_PIPELINE_H
+#define PROXY_PIPELINE_H
+
+#include "proxy/backend.h"
+
+/* Bytes of the leg's request. */
+uint32_t pipeline_leg_bytes(const struct leg *leg);
+
+/* Queues leg at the end. */
+void pipeline_add(struct backend *backend, struct leg *leg);
+
+/* Takes leg off its backend's count; the links are the caller's business. */
+void pipeline_unlink(struct backend *backend, struct leg *leg);
+
+/* Takes leg, which is not begun, out of the middle; before is the one ahead of it, or NULL. */
+void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct leg *leg);
+
+/* Brings the server's counter of bytes that wait up to date. */
+void pipeline_count_unsent(struct backend *backend);
+
+/* Takes the whole pipeline away; returns its first leg. */
+struct leg *pipeline_take(struct backend *backend);
+
+/*
+ * Puts a stand-in for leg, whose reply is to be dropped, in its place, so that leg itself is free
+ * to go elsewhere. False: out of memory.
+ */
+MUST_CHECK bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct leg *leg);
+
+#endif

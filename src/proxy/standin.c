@@ -1,0 +1,184 @@
+#include "proxy/standin.h"
+
+#include "base/log.h"
+#include "proxy/backend_set.h"
+#include "proxy/linger.h"
+
+#include <stdlib.h>
+
+enum {
+    LIST_MAX = 64,
+    JOURNAL_BYTES_MAX = 8 << 20, /* a worker's notes for one server */
+};
+
+void standin_record(struct worker *worker, struct leg *leg, const struct topology_pool *pool,
+                    uint32_t to, struct slice key)
+{
+    uint32_t list[LIST_MAX];
+    size_t count;
+
+    if (!pool->has_out || pool->rejoin == REJOIN_KEEP) {
+        return;
+    }
+    count = placement_list(pool->placement, key, list, LIST_MAX);
+    for (size_t i = 0; i < count && list[i] != to; i++) {
+        struct backend_set *set;
+        uint32_t known = leg->standing != NULL ? leg->standing->count : 0;
+        struct standing *grown;
+
+        if (pool->live[list[i]] != STANDING_OUT) {
+            continue;
+        }
+        set = worker->sets[pool->servers[list[i]].server->slot];
+        journal_add(&set->journal, key, pool->servers[to].server, JOURNAL_BYTES_MAX);
+        grown = realloc(leg->standing, sizeof(*grown) + (known + 1) * sizeof(grown->sets[0]));
+        if (grown == NULL) {
+            set->journal.is_overflowed = true;
+            continue;
+        }
+        leg->standing = grown;
+        grown->count = known + 1;
+        grown->sets[known] = set;
+        set->standing_in++;
+    }
+}
+
+void standin_release(struct leg *leg)
+{
+    if (leg->standing == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < leg->standing->count; i++) {
+        leg->standing->sets[i]->standing_in--;
+    }
+    free(leg->standing);
+    leg->standing = NULL;
+}
+
+void standin_note_unanswered(struct backend_set *set, struct slice key)
+{
+    if (set->pool != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
+        journal_add(&set->journal, key, NULL, JOURNAL_BYTES_MAX);
+    }
+}
+
+void standin_hold(struct worker *worker, struct leg *leg)
+{
+    leg->next = NULL;
+    leg->is_held = true;
+    leg->exchange->legs_piped++;
+    leg->deadline_us = worker->now_us + leg->backend->set->entry_timeout_us;
+    if (worker->last_held != NULL) {
+        worker->last_held->next = leg;
+    } else {
+        worker->first_held = leg;
+    }
+    worker->last_held = leg;
+    worker_want_deadline(worker, leg->deadline_us);
+}
+
+static void unhold(struct leg *leg)
+{
+    leg->next = NULL;
+    leg->is_held = false;
+    leg->exchange->legs_piped--;
+}
+
+void standin_resume(struct worker *worker)
+{
+    struct leg *leg = worker->first_held;
+
+    worker->first_held = NULL;
+    worker->last_held = NULL;
+    while (leg != NULL) {
+        struct leg *next = leg->next;
+
+        unhold(leg);
+        if (leg->is_done || leg->exchange->is_released) {
+            exchange_free_if_over(leg->exchange);
+        } else {
+            exchange_leg_route(leg);
+        }
+        leg = next;
+    }
+}
+
+uint64_t standin_expire(struct worker *worker, uint64_t now_us)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    while (worker->first_held != NULL && worker->first_held->deadline_us <= now_us) {
+        struct leg *leg = worker->first_held;
+
+        worker->first_held = leg->next;
+        if (worker->first_held == NULL) {
+            worker->last_held = NULL;
+        }
+        unhold(leg);
+        exchange_leg_failed(leg, LEG_TIMEOUT);
+    }
+    if (worker->first_held != NULL) {
+        next_us = worker->first_held->deadline_us;
+    }
+    return next_us;
+}
+
+void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
+{
+    list_init(&mail->mail.link);
+    list_add_tail(&worker->surrenders, &mail->mail.link);
+    if (mail->closes) {
+        struct backend_set *set = worker->sets[mail->server->slot];
+
+        if (set != NULL && set->server == mail->server) {
+            for (unsigned i = 0; i < set->count; i++) {
+                backend_close(&set->backends[i]);
+            }
+            linger_stop_all(set);
+        }
+    }
+}
+
+/* True where nothing sent to the server, or on its behalf to others, can still take effect. */
+static bool is_quiet(const struct backend_set *set)
+{
+    return backend_set_is_idle(set);
+}
+
+void standin_surrender(struct worker *worker)
+{
+    list_each_safe(at, after, &worker->surrenders)
+    {
+        struct worker_surrender_mail *mail =
+            list_entry(at, struct worker_surrender_mail, mail.link);
+        struct backend_set *set = worker->sets[mail->server->slot];
+        bool is_known = set != NULL && set->server == mail->server;
+
+        if (worker->topology->generation < mail->generation ||
+            (is_known && mail->wants_quiet && !is_quiet(set))) {
+            continue;
+        }
+        list_remove(&mail->mail.link);
+        mail->mail.kind = CONTROL_MAIL_SURRENDER;
+        mail->entries = NULL;
+        mail->is_overflowed = is_known && set->journal.is_overflowed;
+        mail->needs_flush = is_known && set->journal.needs_flush;
+        if (is_known && mail->wants_quiet) {
+            mail->entries = journal_take(&set->journal);
+        }
+        mailbox_post(worker->all->control, &mail->mail);
+    }
+}
+
+void standin_forget(struct worker *worker)
+{
+    list_each_safe(at, after, &worker->surrenders)
+    {
+        struct worker_surrender_mail *mail =
+            list_entry(at, struct worker_surrender_mail, mail.link);
+
+        list_remove(&mail->mail.link);
+        server_put(mail->server);
+        free(mail);
+    }
+}

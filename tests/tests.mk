@@ -1,0 +1,8 @@
+# Programs that tests need beside the unit tests; included by the Makefile.
+
+DIFFERENTIAL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/differential/*.c)))
+
+$(BUILD)/tests/differential/differential: $(DIFFERENTIAL_OBJS)
+	$(CC) $(LDFLAGS) -o $@ $^
+
+TEST_TOOLS := $(BUILD)/tests/differential/differential
