@@ -3,27 +3,10 @@
 #include "base/clock.h"
 #include "config/units.h"
 #include "control/member.h"
+#include "ring/compare.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* Takes the next word off *rest; empty at the end. */
-static struct slice take_word(struct slice *rest)
-{
-    struct slice word;
-
-    while (rest->len > 0 && rest->data[0] == ' ') {
-        rest->data++;
-        rest->len--;
-    }
-    word = slice_make(rest->data, 0);
-    while (word.len < rest->len && rest->data[word.len] != ' ') {
-        word.len++;
-    }
-    rest->data += word.len;
-    rest->len -= word.len;
-    return word;
-}
 
 static void add_server(struct evbuffer *out, const struct member *member, double share)
 {
@@ -52,11 +35,9 @@ static void add_server(struct evbuffer *out, const struct member *member, double
                         health->counted_us != 0 ? health_cause_text(health->last_cause) : "");
 }
 
-bool admin_member_servers(struct control *control, struct slice arguments, struct evbuffer *out)
+bool admin_member_servers(struct admin_call *call)
 {
-    const struct topology *topology = control->slot.current;
-
-    (void)arguments;
+    const struct topology *topology = call->control->slot.current;
     for (uint32_t p = 0; p < topology->pool_count; p++) {
         const struct topology_pool *pool = &topology->pools[p];
         double *shares = calloc(pool->server_count, sizeof(shares[0]));
@@ -65,80 +46,82 @@ bool admin_member_servers(struct control *control, struct slice arguments, struc
             placement_shares(pool->placement, pool->live, shares);
         }
         for (uint32_t s = 0; s < pool->server_count; s++) {
-            const struct member *member = member_find(control, pool->servers[s].server);
+            const struct member *member = member_find(call->control, pool->servers[s].server);
 
             if (member != NULL) {
-                add_server(out, member, shares != NULL ? shares[s] : 0);
+                add_server(call->out, member, shares != NULL ? shares[s] : 0);
             }
         }
         free(shares);
     }
-    evbuffer_add_printf(out, "END\r\n");
+    evbuffer_add_printf(call->out, "END\r\n");
     return true;
 }
 
 /* The member that the first word names; NULL after an answer that says what is wrong. */
-static struct member *named(struct control *control, struct slice *rest, const char *usage,
-                            struct evbuffer *out)
+static struct member *named(struct admin_call *call, struct slice *rest, const char *usage)
 {
-    struct slice name = take_word(rest);
+    struct slice name = admin_next_word(rest);
     struct member *member;
     char error[400];
 
     if (name.len == 0) {
-        evbuffer_add_printf(out, "ERROR usage: %s\r\n", usage);
+        evbuffer_add_printf(call->out, "ERROR usage: %s\r\n", usage);
         return NULL;
     }
-    member = member_find_named(control, name, error, sizeof(error));
+    member = member_find_named(call->control, name, error, sizeof(error));
     if (member == NULL) {
-        evbuffer_add_printf(out, "ERROR %s\r\n", error);
+        evbuffer_add_printf(call->out, "ERROR %s\r\n", error);
     }
     return member;
 }
 
-bool admin_member_eject(struct control *control, struct slice arguments, struct evbuffer *out)
+bool admin_member_eject(struct admin_call *call)
 {
     static const char usage[] = "eject NAME [for 60s]";
-    struct member *member = named(control, &arguments, usage, out);
-    struct slice word = take_word(&arguments);
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, usage);
+    struct slice word = admin_next_word(&arguments);
     uint64_t for_ms = 0;
 
     if (member == NULL) {
         return true;
     }
     if (word.len > 0) {
-        struct slice duration = take_word(&arguments);
+        struct slice duration = admin_next_word(&arguments);
 
         if (!slice_equals(word, SLICE("for")) ||
             units_parse_duration(duration, &for_ms) != UNITS_DONE || for_ms == 0 ||
-            take_word(&arguments).len > 0) {
-            evbuffer_add_printf(out, "ERROR usage: %s\r\n", usage);
+            admin_next_word(&arguments).len > 0) {
+            evbuffer_add_printf(call->out, "ERROR usage: %s\r\n", usage);
             return true;
         }
     }
     member_eject(member, for_ms * 1000);
-    evbuffer_add_printf(out, "OK\r\n");
+    evbuffer_add_printf(call->out, "OK\r\n");
     return true;
 }
 
-bool admin_member_restore(struct control *control, struct slice arguments, struct evbuffer *out)
+bool admin_member_restore(struct admin_call *call)
 {
-    struct member *member = named(control, &arguments, "restore NAME", out);
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, "restore NAME");
 
     if (member != NULL) {
         member_restore(member);
-        evbuffer_add_printf(out, "OK\r\n");
+        evbuffer_add_printf(call->out, "OK\r\n");
     }
     return true;
 }
 
-bool admin_member_drain(struct control *control, struct slice arguments, struct evbuffer *out)
+bool admin_member_drain(struct admin_call *call)
 {
-    struct member *member = named(control, &arguments, "drain NAME", out);
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, "drain NAME");
 
     if (member != NULL) {
         member_drain(member);
-        evbuffer_add_printf(out, "OK\r\n");
+        evbuffer_add_printf(call->out, "OK\r\n");
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "control/admin.h"
 #include "control/member.h"
+#include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
 #include "control/reload.h"
@@ -200,6 +201,7 @@ static void fini(struct control *control)
         mailbox_fini(&control->mailbox);
     }
     admin_free(control->admin);
+    metrics_free(control->metrics);
     for (size_t i = 0; i < ARRAY_LEN(control->signal_events); i++) {
         if (control->signal_events[i] != NULL) {
             event_free(control->signal_events[i]);
@@ -238,7 +240,7 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         !process_drop_privileges(control->config, error, error_size)) {
         return false;
     }
-    if (!init_events(control)) {
+    if (!init_events(control) || (control->metrics = metrics_new(control)) == NULL) {
         snprintf(error, error_size, "cannot make the event loop");
         return false;
     }

@@ -4,6 +4,7 @@
 #include "base/socket.h"
 #include "control/member.h"
 #include "control/resolver.h"
+#include "ring/compare.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -172,7 +173,7 @@ static void say_moved(struct control *control, const struct topology *before,
 {
     size_t at = 0;
 
-    control->keys_moved_last = 0;
+    control->changes.moved = 0;
     out[0] = '\0';
     for (uint32_t a = 0; a < after->pool_count; a++) {
         for (uint32_t b = 0; b < before->pool_count; b++) {
@@ -186,7 +187,8 @@ static void say_moved(struct control *control, const struct topology *before,
             if (moved <= 0) {
                 continue;
             }
-            control->keys_moved_last += moved;
+            control->changes.moved += moved / after->pool_count;
+            control->changes.moved_sum += moved / after->pool_count;
             n = snprintf(out + at, size - at, "%s%.2f %% of pool %s's keys move",
                          at == 0 ? "; " : ", ", moved * 100, after->pools[a].name);
             at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;

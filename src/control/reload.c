@@ -1,5 +1,6 @@
 #include "control/reload.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "config/diff.h"
 #include "control/member.h"
@@ -133,6 +134,17 @@ static bool put_in_force(struct control *control, struct config *config, char *m
     return true;
 }
 
+static void count_attempt(struct control *control, bool was_taken)
+{
+    control->changes.reload_was_taken = was_taken;
+    control->changes.reload_wall_us = clock_wall_us();
+    if (was_taken) {
+        control->changes.reloads++;
+    } else {
+        control->changes.reloads_refused++;
+    }
+}
+
 /* What cannot change while running stays as it was; the file's wish goes with the old one. */
 static void carry_fixed(struct config *before, struct config *after)
 {
@@ -162,7 +174,7 @@ bool reload_run(struct control *control, struct evbuffer *out)
 
     if (before->path == NULL) {
         say(out, LOG_LEVEL_WARN, "there is no configuration file: nothing to reload");
-        control->reloads_failed++;
+        count_attempt(control, false);
         return false;
     }
     config = config_load(before->path, &errors);
@@ -177,10 +189,10 @@ bool reload_run(struct control *control, struct evbuffer *out)
             config_free(config);
         }
         say(out, LOG_LEVEL_ERROR, "failed: nothing has changed");
-        control->reloads_failed++;
+        count_attempt(control, false);
         return false;
     }
-    control->reloads++;
+    count_attempt(control, true);
     say_changes(out, before, config);
     config_diff_fixed(before, config, on_fixed, out);
     log_set_level((enum log_level)config->log_level);

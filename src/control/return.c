@@ -141,6 +141,7 @@ static void leave_done(struct member *member)
     member->is_gate_open =
         !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
+    member->control->changes.ejections += member->is_gate_open ? 0 : 1;
     log_notice("server %s is %s: %s%s", member->server->label, member_state_text(member),
                health_cause_text(member->health.cause), moved);
     if (member->health.may_rejoin) {
@@ -252,6 +253,7 @@ static void become_live(struct member *member)
 
     set_phase(member, MEMBER_LIVE);
     rebuild_standing(member->control, moved, sizeof(moved));
+    member->control->changes.rejoins++;
     log_notice("server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
                " keys deleted from it%s%s",
                member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000),

@@ -1,6 +1,8 @@
 #include "proxy/backend_in.h"
 
+#include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -204,6 +206,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 {
     backend->last_read_us = backend->worker->now_us;
     count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
+    count_server(backend->set->counters, SERVER_BYTES_READ, n);
     if (backend->body != NULL) {
         struct chunk *body = backend->body;
         size_t part = n < backend->body_left ? n : backend->body_left;

@@ -1,6 +1,7 @@
 #include "proxy/backend_set.h"
 
 #include "proxy/linger.h"
+#include "proxy/server_counter.h"
 
 #include <stdlib.h>
 
@@ -14,6 +15,11 @@ struct backend_set *backend_set_new(struct worker *worker, struct server *server
         return NULL;
     }
     set->worker = worker;
+    set->counters = server_counters_get(server, worker->number, worker->all->count);
+    if (set->counters == NULL) {
+        free(set);
+        return NULL;
+    }
     set->server = server_get(server);
     set->count = count;
     list_init(&set->retired_link);

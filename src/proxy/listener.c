@@ -145,6 +145,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    worker_see_time(worker);
     for (int i = 0; i < ACCEPTS_A_TICK; i++) {
         int peer = accept4(listener->socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct worker *to;

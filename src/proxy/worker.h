@@ -7,6 +7,7 @@
 #define PROXY_WORKER_H
 
 #include "base/chunk.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "proxy/counter.h"
@@ -61,13 +62,15 @@ struct worker {
     char *write_buffer;     /* small requests copied together for a write; only within a flush */
     struct exchange *free_exchanges;
     uint32_t free_exchange_count;
+    uint32_t exchange_count; /* in use */
     uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
 
     struct event deadline_event;
     uint64_t deadline_at_us; /* when deadline_event is due; 0: it is not set */
     struct event second_event;
-    uint64_t now_us;         /* the time of this tick */
-    bool wants_trim;         /* memory was given back to malloc: give it to the system */
+    uint64_t now_us; /* the time of this tick, once worker_see_time was called in it */
+    bool has_slept;  /* now_us is of a tick before */
+    bool wants_trim; /* memory was given back to malloc: give it to the system */
     bool is_draining;
     bool is_stopped;
 };
@@ -151,6 +154,15 @@ void workers_join(struct workers *workers);
 
 /* Kinds of mail to the control thread. */
 enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT, CONTROL_MAIL_SURRENDER };
+
+/* Every event callback begins with it: the loop may have slept since now_us was read. */
+static inline void worker_see_time(struct worker *worker)
+{
+    if (worker->has_slept) {
+        worker->has_slept = false;
+        worker->now_us = clock_us();
+    }
+}
 
 /* True where buffers have reached this worker's part of max_memory. */
 static inline bool worker_is_full(const struct worker *worker, uint64_t more)
