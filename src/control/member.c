@@ -219,7 +219,7 @@ void member_on_verdict(struct control *control, struct verdict_mail *mail)
         event = (struct health_event){.kind = HEALTH_TRAFFIC_FAILED,
                                       .cause = cause,
                                       .begun_us = mail->begun_us,
-                                      .ended_us = clock_us()};
+                                      .ended_us = mail->ended_us};
         apply(member, &event);
     }
     server_put(mail->server);

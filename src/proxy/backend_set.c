@@ -102,6 +102,7 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
     mail->server = server_get(set->server);
     mail->cause = (int)cause;
     mail->begun_us = begun_us;
+    mail->ended_us = worker->now_us;
     mailbox_post(worker->all->control, &mail->mail);
 }
 

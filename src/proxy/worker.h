@@ -111,6 +111,7 @@ struct verdict_mail {
     struct server *server; /* a reference */
     int cause;             /* enum leg_cause */
     uint64_t begun_us;     /* when what failed was begun */
+    uint64_t ended_us;     /* when that was seen */
 };
 
 struct worker_client_mail {
