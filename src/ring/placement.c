@@ -74,12 +74,21 @@ size_t placement_points_of(const struct placement *placement, uint32_t server)
     return points;
 }
 
+bool placement_takes_weights(const struct placement *placement)
+{
+    return placement->recipe.weight != WEIGHT_IGNORED;
+}
+
 char *placement_describe(const struct placement *placement, char *out, size_t size)
 {
     const struct recipe *recipe = &placement->recipe;
 
-    snprintf(out, size, "%s, keys by %s, %zu %s", recipe->name,
-             hash_name(recipe->key_hash, recipe->family), placement_points(placement),
-             recipe->kind == KIND_TABLE ? "cells" : "points");
+    size_t used = (size_t)snprintf(out, size, "%s, keys by %s", recipe->name,
+                                   hash_name(recipe->key_hash, recipe->family));
+
+    if (placement_points(placement) > 0 && used < size) {
+        snprintf(out + used, size - used, ", %zu %s", placement_points(placement),
+                 recipe->kind == KIND_TABLE ? "cells" : "points");
+    }
     return out;
 }

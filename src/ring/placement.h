@@ -68,6 +68,9 @@ size_t placement_points(const struct placement *placement); /* points, or cells 
 /* How many points, or cells, this server has; 0 where a placement has none. */
 size_t placement_points_of(const struct placement *placement, uint32_t server);
 
+/* False: the weights of servers do not count. */
+bool placement_takes_weights(const struct placement *placement);
+
 /* One line: placement, hash, points. Returns out. */
 char *placement_describe(const struct placement *placement, char *out, size_t size);
 
