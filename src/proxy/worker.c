@@ -138,7 +138,7 @@ static void take_client(struct worker *worker, struct worker_client_mail *mail)
 {
     struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-    if (listener != NULL && !worker->is_draining) {
+    if (listener != NULL && !listener->is_removed && !worker->is_draining) {
         listener_take(listener, mail->fd);
     } else {
         atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
