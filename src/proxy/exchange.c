@@ -68,6 +68,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
         standin_release(&exchange->legs[i]);
+        server_put(exchange->legs[i].failed);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -220,14 +221,14 @@ static bool start_key(struct exchange *exchange, const struct request *request,
 {
     struct leg *leg = &exchange->first;
 
+    if (!keep_request(exchange, request, chunk)) {
+        return false;
+    }
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
     leg->kind = (uint8_t)request->command->reply;
     leg->is_discarding = request->noreply || request->answer.len > 0;
-    if (!keep_request(exchange, request, chunk)) {
-        return false;
-    }
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -540,6 +541,7 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     leg->is_done = true;
     leg->is_discarding = true;
     leg->cause = (uint8_t)cause;
+    leg->failed = leg->backend != NULL ? server_get(leg->backend->set->server) : NULL;
     count_failure(leg);
     outq_fini(&leg->replies);
     exchange_unhold(leg->exchange);
