@@ -97,10 +97,11 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
 
         for (uint32_t s = 0; s < pool->server_count; s++) {
             struct server *server = pool->servers[s].server;
-            struct backend_set *set = worker->sets[server->slot];
+            struct backend_set *old = worker->sets[server->slot];
+            struct backend_set *set = old;
 
-            if (set != NULL && (set->server != server || set->count != pool->connections)) {
-                retire_set(worker, set);
+            if (old != NULL && (old->server != server || old->count != pool->connections)) {
+                retire_set(worker, old);
                 set = NULL;
             }
             if (set == NULL) {
@@ -109,6 +110,10 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
                     return false;
                 }
                 worker->sets[server->slot] = set;
+                if (old != NULL && old->server == server) {
+                    set->journal = old->journal;
+                    old->journal = (struct journal){0};
+                }
             }
             backend_set_adopt(set, pool, &pool->servers[s]);
         }

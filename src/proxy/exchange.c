@@ -160,8 +160,8 @@ void exchange_leg_route(struct leg *leg)
         route_and_submit(exchange, NULL, LEG_OK);
         return;
     }
-    set = leg->backend->set;
-    if (set->pool == NULL) {
+    set = backend_set_of(exchange->worker, leg->backend->set->server);
+    if (set == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
     } else {
         enum server_standing standing = backend_set_standing(set);
@@ -491,14 +491,14 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->is_begun = false;
     leg->is_settled = false;
     leg->is_answered = false;
-    if (cause == LEG_REMOVED && exchange->key.len > 0 && leg->backend->set->pool == NULL) {
+    leg->next_key = leg->line.data + leg->keys_at;
+    if (cause == LEG_REMOVED && leg->backend->set->pool == NULL) {
         leg->tries++;
-        route_and_submit(exchange, NULL, cause);
+        exchange_leg_route(leg);
         return true;
     }
     if (is_broken_off && leg->tries < TRIES_SAME) {
         leg->tries = TRIES_SAME;
-        leg->next_key = leg->line.data + leg->keys_at;
         count_retry(leg);
         backend_submit(leg->backend, leg);
         return true;
@@ -507,7 +507,6 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         return false;
     }
     leg->tries = TRIES_MAX;
-    leg->next_key = leg->line.data + leg->keys_at;
     count_retry(leg);
     route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
