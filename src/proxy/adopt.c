@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "proxy/backend_set.h"
 #include "proxy/client.h"
+#include "proxy/linger.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
 
@@ -262,6 +263,11 @@ void adopt_free_retired(struct worker *worker)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
+        const struct backend_set *now = backend_set_of(worker, set->server);
+
+        if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
+            linger_stop_old(set);
+        }
         if (backend_set_is_idle(set)) {
             list_remove(&set->retired_link);
             backend_set_free(set);

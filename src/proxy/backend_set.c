@@ -71,6 +71,19 @@ bool backend_set_is_idle(const struct backend_set *set)
     return set->standing_in == 0 && is_part_quiet(set);
 }
 
+bool backend_set_lingers(const struct backend_set *set)
+{
+    list_each(at, &set->worker->retired_sets)
+    {
+        const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
+
+        if (old->server == set->server && !list_is_empty(&old->lingering)) {
+            return true;
+        }
+    }
+    return !list_is_empty(&set->lingering);
+}
+
 bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too)
 {
     list_each(at, &set->worker->retired_sets)

@@ -32,6 +32,9 @@ bool backend_set_is_cut(const struct backend_set *set);
  */
 bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too);
 
+/* True where a connection to the set's server that was given up may still be acted on. */
+bool backend_set_lingers(const struct backend_set *set);
+
 /* True where nothing is under way over this very set or on its behalf, and nothing lingers. */
 bool backend_set_is_idle(const struct backend_set *set);
 
