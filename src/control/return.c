@@ -294,6 +294,9 @@ static void begin_replay(struct member *member)
     bool flushes = member->needs_flush && member->phase != MEMBER_LIVE;
     uint32_t count;
 
+    if (member->replayer != NULL) {
+        return; /* its end looks at what came meanwhile */
+    }
     if (!flushes && member->deletes == NULL) {
         replay_done(member);
         return;
@@ -302,11 +305,18 @@ static void begin_replay(struct member *member)
     member->replaying = member->deletes;
     member->deletes = NULL;
     member->is_flushing = flushes;
+    if (member->phase == MEMBER_RETURNING) {
+        evtimer_del(member->step_timer); /* the replayer has a patience of its own */
+    }
     member->replayer =
         replayer_start(member->control->base, endpoints, count, member->replaying, flushes,
                        REPLAY_IDLE_US, on_replayed, member);
     if (member->replayer == NULL) {
         splice(&member->deletes, &member->replaying);
+        if (member->phase == MEMBER_LIVE) {
+            allow_ms(member, GATE_MAX_MS); /* tries again then */
+            return;
+        }
         member_failed_to_return(member);
         return_give_up(member);
     }
