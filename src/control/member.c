@@ -49,14 +49,15 @@ struct member *member_find_named(struct control *control, struct slice name, cha
     return found;
 }
 
-enum server_standing member_standing(const struct member *member, bool *is_cut)
+enum server_standing member_standing(const struct member *member, struct topology_server *at)
 {
-    *is_cut = false;
+    at->is_cut = false;
+    at->is_alone = member->is_tainted || member->has_debts;
     switch (member->phase) {
     case MEMBER_LIVE:
         return STANDING_LIVE;
     case MEMBER_LEAVING:
-        *is_cut = !member->health.is_draining;
+        at->is_cut = !member->health.is_draining;
         return STANDING_GATED;
     case MEMBER_OUT:
     case MEMBER_RETURNING:

@@ -98,12 +98,11 @@ static struct listen_socket *source_listen(void *arg, const struct config_listen
     return listen_socket_get(find_open(arg, &listen->address));
 }
 
-static enum server_standing source_standing(void *arg, const struct server *server, bool *is_cut)
+static enum server_standing source_standing(void *arg, struct topology_server *at)
 {
-    const struct member *member = member_find(arg, server);
+    const struct member *member = member_find(arg, at->server);
 
-    *is_cut = false;
-    return member != NULL ? member_standing(member, is_cut) : STANDING_LIVE;
+    return member != NULL ? member_standing(member, at) : STANDING_LIVE;
 }
 
 static uint32_t source_resolve(void *arg, const struct address *address,

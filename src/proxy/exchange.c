@@ -145,6 +145,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
         exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
         return;
     }
+    leg->may_move &= !route.pool->servers[route.server].is_alone;
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }

@@ -123,7 +123,7 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
         }
         pool->server_count = i + 1;
         at->endpoint_count = source->resolve(source->arg, &at->server->address, at->endpoints);
-        pool->live[i] = (uint8_t)source->standing(source->arg, at->server, &at->is_cut);
+        pool->live[i] = (uint8_t)source->standing(source->arg, at);
         pool->has_out |= pool->live[i] == STANDING_OUT;
     }
     return true;
