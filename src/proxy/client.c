@@ -308,7 +308,7 @@ static void refuse_out_of_memory(struct client *client)
     if (client->state != CLIENT_OPEN) {
         return;
     }
-    if (!outq_append(&client->out, "SERVER_ERROR out of memory\r\n", 28, NULL, 0)) {
+    if (!exchange_refuse(client, LEG_OUT_OF_MEMORY)) {
         client->is_broken = true;
     }
     client_finish(client, true);

@@ -367,6 +367,20 @@ bool exchange_start(struct client *client, const struct request *request, struct
     return true;
 }
 
+bool exchange_refuse(struct client *client, enum leg_cause cause)
+{
+    const struct request unread = {.command = &commands[0]};
+    struct exchange *exchange = exchange_new(client->worker, client, &unread);
+
+    if (exchange == NULL) {
+        return false;
+    }
+    exchange->legs_open = 1;
+    exchange->cause = cause;
+    exchange_unhold(exchange);
+    return true;
+}
+
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
                          const struct topology_server *to, enum server_standing standing)
 {
