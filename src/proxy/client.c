@@ -136,6 +136,19 @@ static void mark_dirty(struct client *client)
     }
 }
 
+/* The rest of a refused data block will not be read: its request, never whole, gets no answer. */
+static void stop_swallowing(struct client *client)
+{
+    struct exchange *exchange = client->swallowing;
+
+    if (exchange != NULL) {
+        client->swallow_bytes = 0;
+        client->swallowing = NULL;
+        exchange->noreply = true;
+        exchange_unhold(exchange);
+    }
+}
+
 void client_finish(struct client *client, bool lingers)
 {
     if (client->state != CLIENT_OPEN) {
@@ -144,6 +157,7 @@ void client_finish(struct client *client, bool lingers)
     client->state = CLIENT_FINISHING;
     client->lingers = lingers;
     drop_held(client);
+    stop_swallowing(client);
     update_events(client);
     mark_dirty(client);
 }
