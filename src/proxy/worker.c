@@ -248,11 +248,20 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
+/* True where the end of the last turn left something to be written. */
+static bool has_work(const struct worker *worker)
+{
+    return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
+           !list_is_empty(&worker->resumed_clients);
+}
+
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
+    int wait = has_work(worker) ? EVLOOP_NONBLOCK : 0;
+
     worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
+    event_base_loop(worker->base, EVLOOP_ONCE | wait); /* callbacks parse, route and queue */
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
