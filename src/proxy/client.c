@@ -468,10 +468,8 @@ void client_drain(struct client *client)
     if (client->state == CLIENT_OPEN && !client->is_paused) {
         on_readable(client);
     }
-    if (client->state == CLIENT_OPEN) {
-        client_finish(client, false);
-    } else if (client->state == CLIENT_LINGERING) {
-        client_retire(client);
+    if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING) {
+        on_eof(client);
     }
 }
 
