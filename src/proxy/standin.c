@@ -152,6 +152,24 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
     }
 }
 
+/*
+ * True where a live server of the pool may still carry out a write that was given up: done on
+ * another's behalf, its copy would come behind the delete that is to undo it. One that is out
+ * waits for that itself before its deletes.
+ */
+static bool some_stand_in_lingers(const struct backend_set *set)
+{
+    for (uint32_t s = 0; s < set->pool->server_count; s++) {
+        const struct backend_set *other =
+            backend_set_of(set->worker, set->pool->servers[s].server);
+
+        if (set->pool->live[s] == STANDING_LIVE && other != set && backend_set_lingers(other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True where the wait is over. */
 static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
@@ -159,7 +177,7 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
     case SURRENDER_WHEN_QUIET:
         return backend_set_is_quiet(set, false);
     case SURRENDER_WHEN_ALL_QUIET:
-        return backend_set_is_quiet(set, true);
+        return backend_set_is_quiet(set, true) && !some_stand_in_lingers(set);
     case SURRENDER_AT_ONCE:
     case SURRENDER_NOTES_AT_ONCE:
         break;

@@ -285,6 +285,35 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_a_write_that_a_stand_in_may_still_carry_out_is_waited_for(self):
+        """It timed out there, its connection was given up: a copy noted before it would come after."""
+        late = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set ') and block == b'old':
+                    late.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        other = self.scripted(behave, name='s2')
+        daemon = self.ketamad([self.memcached('s1'), other], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='100ms'))
+        key = keys_of('s1', TWO)[0]
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        self.assertRegex(daemon.ask(b'set %s 0 0 3\r\nold\r\n' % key), rb'^SERVER_ERROR s2: ')
+        wait_until(lambda: daemon.log_has('server s2: request timed out'), None, 's2 to be given up')
+        daemon.admin('restore s1')
+        end = time.monotonic() + 2
+        wait_until(lambda: self.state(daemon, 's1') == 'live' or time.monotonic() > end)
+        late.set()
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertEqual(daemon.ask(b'set %s 0 0 3\r\nnew\r\n' % key), b'STORED\r\n')
+        wait_until(lambda: key not in other.items, None, 'the copy to be deleted')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        self.assertEqual(daemon.ask(b'get %s\r\n' % key), b'END\r\n')
+
+
 @proxy_only
 class ClientsAndTheirOrder(InterleavingTest):
     def test_out_of_memory_is_said_behind_the_answers_due_before(self):
