@@ -286,13 +286,18 @@ void adopt_free_retired(struct worker *worker)
 void adopt_nothing(struct worker *worker)
 {
     drop_servers(worker, NULL);
-    list_each_safe(at, after, &worker->retired_sets)
+    list_each(at, &worker->retired_sets)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
             backend_close(&set->backends[i]);
         }
+    }
+    list_each_safe(at, after, &worker->retired_sets) /* no leg points at one any more */
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
         list_remove(&set->retired_link);
         backend_set_free(set);
     }

@@ -223,4 +223,12 @@ void standin_forget(struct worker *worker)
         server_put(mail->server);
         free(mail);
     }
+    while (worker->first_held != NULL) {
+        struct leg *leg = worker->first_held;
+
+        worker->first_held = leg->next;
+        unhold(leg);
+        exchange_leg_failed(leg, LEG_REMOVED);
+    }
+    worker->last_held = NULL;
 }

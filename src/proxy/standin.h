@@ -43,7 +43,7 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail);
 /* Surrenders what is ripe. Tick end. */
 void standin_surrender(struct worker *worker);
 
-/* Answers nobody any more; the worker stops. */
+/* Answers nobody any more, lets go of held legs; the worker stops and has no client. */
 void standin_forget(struct worker *worker);
 
 #endif

@@ -443,8 +443,8 @@ static void worker_fini(struct worker *worker)
     struct list mails;
     struct list *at;
 
-    adopt_nothing(worker);
     standin_forget(worker);
+    adopt_nothing(worker);
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {

@@ -392,6 +392,30 @@ class ClientsAndTheirOrder(InterleavingTest):
         self.assertLess(cpu_seconds(daemon.pid) - before, 1.5 * TIME_FACTOR)
 
 
+    def test_the_proxy_may_stop_while_requests_are_held(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait_closed()
+                    return
+                connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.memcached('s1'), self.scripted(behave, name='s2')],
+                              proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='30s'))
+        key = keys_of('s1', TWO)[0]
+        with daemon.client() as writer, daemon.client() as reader:
+            daemon.admin('eject s1')
+            self.wait_for_state(daemon, 's1', 'ejected')
+            writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+            self.wait_under_way(daemon, 1)
+            daemon.admin('restore s1')
+            self.wait_for_state(daemon, 's1', 'joining')
+            reader.send(b'set %s 0 0 1\r\nx\r\nget %s x y z\r\n' % (key, key))
+            self.wait_under_way(daemon, 3)
+            daemon.send_signal(signal.SIGTERM)
+            daemon.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
+
+
 @proxy_only
 class TimersAreAlwaysSet(InterleavingTest):
     def test_requests_behind_one_that_timed_out_fail_in_time(self):
