@@ -63,6 +63,18 @@ void standin_note_unanswered(struct backend_set *set, struct slice key)
     }
 }
 
+void standin_forget_notes(struct worker *worker)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        if (set != NULL && set->journal.bucket_count > 0 &&
+            backend_set_standing(set) == STANDING_LIVE && backend_set_is_quiet(set, true)) {
+            journal_clear(&set->journal);
+        }
+    }
+}
+
 void standin_hold(struct worker *worker, struct leg *leg)
 {
     leg->next = NULL;

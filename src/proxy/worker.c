@@ -115,6 +115,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
     (void)what;
     worker_see_time(worker);
     close_idle_clients(worker);
+    standin_forget_notes(worker);
     list_each(at, &worker->listeners)
     {
         listener_resume(list_entry(at, struct listener, link));

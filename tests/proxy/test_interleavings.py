@@ -285,6 +285,28 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_writes_answered_late_are_not_noted_for_ever(self):
+        """Notes of a server that is never out must not add up until they overflow."""
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait(0.15 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        slow = self.scripted(behave, name='s1')
+        daemon = self.ketamad([slow, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='%dms' % (100 * TIME_FACTOR)))
+        for key in keys_of('s1', TWO)[:4]:
+            self.assertRegex(daemon.ask(b'set %s 0 0 1\r\nx\r\n' % key), rb'^SERVER_ERROR s1: ')
+            wait_until(lambda k=key: k in slow.items, None, 's1 to carry it out')
+        wait_until(lambda: int(daemon.admin_stats()['late_replies']) == 4, None, 'the late replies')
+        began = time.monotonic()
+        wait_until(lambda: time.monotonic() - began > 1.2, None, 'a second to pass')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertTrue(daemon.log_has(r'server s1 is live again after [0-9.]+ s, 0 keys deleted'))
+
     def test_a_write_that_a_stand_in_may_still_carry_out_is_waited_for(self):
         """It timed out there, its connection was given up: a copy noted before it would come after."""
         late = threading.Event()
