@@ -1,6 +1,6 @@
 /*
- * getopt would stop at, or move, words that look like options: a key may be
- * -1, and an admin command has arguments of its own.
+ * Not getopt: behind -a ADMIN and the first word everything belongs to the
+ * command that is told on, dashes or not.
  */
 #include "cli/arguments.h"
 
