@@ -248,11 +248,19 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
+/* True where the end of the last tick left something to write: no waiting for events then. */
+static bool has_dirty(const struct worker *worker)
+{
+    return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
+           !list_is_empty(&worker->resumed_clients);
+}
+
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
     worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
+    /* callbacks parse, route and queue */
+    event_base_loop(worker->base, EVLOOP_ONCE | (has_dirty(worker) ? EVLOOP_NONBLOCK : 0));
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
