@@ -136,6 +136,19 @@ static void mark_dirty(struct client *client)
     }
 }
 
+/* The rest of a refused data block will not be read: its request, never whole, gets no answer. */
+static void stop_swallowing(struct client *client)
+{
+    struct exchange *exchange = client->swallowing;
+
+    if (exchange != NULL) {
+        client->swallow_bytes = 0;
+        client->swallowing = NULL;
+        exchange->noreply = true;
+        exchange_unhold(exchange);
+    }
+}
+
 void client_finish(struct client *client, bool lingers)
 {
     if (client->state != CLIENT_OPEN) {
@@ -144,6 +157,7 @@ void client_finish(struct client *client, bool lingers)
     client->state = CLIENT_FINISHING;
     client->lingers = lingers;
     drop_held(client);
+    stop_swallowing(client);
     update_events(client);
     mark_dirty(client);
 }
@@ -308,7 +322,7 @@ static void refuse_out_of_memory(struct client *client)
     if (client->state != CLIENT_OPEN) {
         return;
     }
-    if (!outq_append(&client->out, "SERVER_ERROR out of memory\r\n", 28, NULL, 0)) {
+    if (!exchange_refuse(client, LEG_OUT_OF_MEMORY)) {
         client->is_broken = true;
     }
     client_finish(client, true);
@@ -454,10 +468,8 @@ void client_drain(struct client *client)
     if (client->state == CLIENT_OPEN && !client->is_paused) {
         on_readable(client);
     }
-    if (client->state == CLIENT_OPEN) {
-        client_finish(client, false);
-    } else if (client->state == CLIENT_LINGERING) {
-        client_retire(client);
+    if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING) {
+        on_eof(client);
     }
 }
 

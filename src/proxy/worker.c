@@ -138,7 +138,7 @@ static void take_client(struct worker *worker, struct worker_client_mail *mail)
 {
     struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-    if (listener != NULL && !worker->is_draining) {
+    if (listener != NULL && !listener->is_removed && !worker->is_draining) {
         listener_take(listener, mail->fd);
     } else {
         atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
@@ -248,8 +248,8 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
-/* True where the end of the last tick left something to write: no waiting for events then. */
-static bool has_dirty(const struct worker *worker)
+/* True where the end of the last turn left something to be written. */
+static bool has_work(const struct worker *worker)
 {
     return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
            !list_is_empty(&worker->resumed_clients);
@@ -258,9 +258,10 @@ static bool has_dirty(const struct worker *worker)
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
+    int wait = has_work(worker) ? EVLOOP_NONBLOCK : 0;
+
     worker->has_slept = true;
-    /* callbacks parse, route and queue */
-    event_base_loop(worker->base, EVLOOP_ONCE | (has_dirty(worker) ? EVLOOP_NONBLOCK : 0));
+    event_base_loop(worker->base, EVLOOP_ONCE | wait); /* callbacks parse, route and queue */
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
