@@ -24,6 +24,8 @@ LDHARDEN := -pie -Wl,-z,relro -Wl,-z,now
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.
 
 CFLAGS_release  := -O2 -g -D_FORTIFY_SOURCE=2
+# Counters compiled out, to measure what they cost.
+CFLAGS_nocount  := $(CFLAGS_release) -DKETAMAD_NO_COUNTERS
 CFLAGS_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan     := -O1 -g -fsanitize=thread
 CFLAGS_valgrind := -O1 -g
@@ -188,7 +190,7 @@ clean: ## remove everything built
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'VARIANT=release|asan|tsan|valgrind|coverage|fuzz  JOBS=2  PREFIX=/usr/local  DESTDIR='
+	@echo 'VARIANT=release|asan|tsan|valgrind|coverage|fuzz|nocount  JOBS=2  PREFIX=/usr/local  DESTDIR='
 
 define newline
 

@@ -62,7 +62,8 @@ static void on_readable(struct bufferevent *stream, void *arg)
     size_t len;
 
     while (!session->is_ending && (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
-        session->is_ending = !admin_command_run(session->admin->control, line, len, out);
+        session->is_ending =
+            !admin_command_run(session->admin->control, session, slice_make(line, len), out);
         free(line);
     }
     if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {

@@ -1,126 +1,158 @@
 #include "control/admin_command.h"
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "control/admin_member.h"
+#include "control/admin_stats.h"
+#include "control/reload.h"
+#include "control/text.h"
 
-#include <inttypes.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include <stdio.h>
 
-struct admin_row {
-    const char *name;
-    const char *arguments;
-    const char *help;
-    bool (*run)(struct control *control, struct slice arguments, struct evbuffer *out);
-};
+static bool run_help(struct admin_call *call);
 
-static bool run_help(struct control *control, struct slice arguments, struct evbuffer *out);
-
-static void add_stat(struct evbuffer *out, const char *name, uint64_t value)
+static bool run_version(struct admin_call *call)
 {
-    evbuffer_add_printf(out, "STAT %s %" PRIu64 "\r\n", name, value);
-}
-
-static uint64_t sum(const struct control *control, enum counter_id id)
-{
-    uint64_t total = 0;
-
-    for (unsigned i = 0; i < control->workers.count; i++) {
-        total += count_read(&control->workers.at[i].counters, id);
-    }
-    return total;
-}
-
-static bool run_stats(struct control *control, struct slice arguments, struct evbuffer *out)
-{
-    struct rusage usage;
-
-    if (arguments.len > 0) {
-        evbuffer_add_printf(out, "ERROR stats takes no argument\r\n");
-        return true;
-    }
-    getrusage(RUSAGE_SELF, &usage);
-    add_stat(out, "pid", (uint64_t)getpid());
-    add_stat(out, "uptime", (clock_us() - control->started_us) / 1000000);
-    add_stat(out, "time", clock_wall_us() / 1000000);
-    evbuffer_add_printf(out, "STAT version %s\r\n", KETAMAD_VERSION);
-    add_stat(out, "pointer_size", 8 * sizeof(void *));
-    evbuffer_add_printf(out, "STAT rusage_user %ld.%06ld\r\n", (long)usage.ru_utime.tv_sec,
-                        (long)usage.ru_utime.tv_usec);
-    evbuffer_add_printf(out, "STAT rusage_system %ld.%06ld\r\n", (long)usage.ru_stime.tv_sec,
-                        (long)usage.ru_stime.tv_usec);
-    add_stat(out, "threads", control->workers.count);
-    add_stat(out, "max_connections", control->config->max_clients);
-    add_stat(out, "topology_generation", control->slot.current->generation);
-    for (int id = 0; id < COUNTER_COUNT; id++) {
-        add_stat(out, counter_rows[id].name, sum(control, (enum counter_id)id));
-    }
-    add_stat(out, "log_lines_lost", log_lines_lost());
-    evbuffer_add_printf(out, "END\r\n");
+    evbuffer_add_printf(call->out, "VERSION %s\r\n", KETAMAD_VERSION);
     return true;
 }
 
-static bool run_version(struct control *control, struct slice arguments, struct evbuffer *out)
+static bool run_quit(struct admin_call *call)
 {
-    (void)control;
-    (void)arguments;
-    evbuffer_add_printf(out, "VERSION %s\r\n", KETAMAD_VERSION);
-    return true;
-}
-
-static bool run_quit(struct control *control, struct slice arguments, struct evbuffer *out)
-{
-    (void)control;
-    (void)arguments;
-    (void)out;
+    (void)call;
     return false;
 }
 
-static const struct admin_row rows[] = {
-    {"help", "", "this list", run_help},
-    {"quit", "", "close this connection", run_quit},
-    {"stats", "", "counters of the proxy, as STAT name value", run_stats},
-    {"version", "", "the proxy's version", run_version},
-};
-
-static bool run_help(struct control *control, struct slice arguments, struct evbuffer *out)
+static bool run_reload(struct admin_call *call)
 {
-    (void)control;
-    (void)arguments;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        evbuffer_add_printf(out, "%-10s %s\r\n", rows[i].name, rows[i].help);
+    if (reload_run(call->control, call->out)) {
+        evbuffer_add_printf(call->out, "OK\r\n");
+    } else {
+        evbuffer_add_printf(call->out, "ERROR nothing has changed\r\n");
     }
-    evbuffer_add_printf(out, "END\r\n");
     return true;
 }
 
-bool admin_command_run(struct control *control, const char *line, size_t len, struct evbuffer *out)
+static bool run_log(struct admin_call *call)
 {
-    struct slice rest = {line, len};
-    struct slice word;
-
-    while (rest.len > 0 && rest.data[0] == ' ') {
-        rest.data++;
-        rest.len--;
+    if (call->arguments.len == 0) {
+        evbuffer_add_printf(call->out, "LOG %s\r\n", log_level_names[log_get_level()]);
+        return true;
     }
-    word = slice_make(rest.data, 0);
-    while (word.len < rest.len && rest.data[word.len] != ' ') {
-        word.len++;
-    }
-    rest.data += word.len;
-    rest.len -= word.len;
-    while (rest.len > 0 && rest.data[0] == ' ') {
-        rest.data++;
-        rest.len--;
-    }
-    while (rest.len > 0 && rest.data[rest.len - 1] == ' ') {
-        rest.len--;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (slice_equals(word, slice_text(rows[i].name))) {
-            return rows[i].run(control, rest, out);
+    for (int level = 0; log_level_names[level] != NULL; level++) {
+        if (slice_equals(call->arguments, slice_text(log_level_names[level]))) {
+            log_set_level((enum log_level)level);
+            evbuffer_add_printf(call->out, "OK\r\n");
+            return true;
         }
     }
-    evbuffer_add_printf(out, "ERROR unknown command; help lists them\r\n");
+    evbuffer_add_printf(call->out, "ERROR log takes");
+    for (int level = 0; log_level_names[level] != NULL; level++) {
+        evbuffer_add_printf(call->out, "%s %s", level > 0 ? "," : "", log_level_names[level]);
+    }
+    evbuffer_add_printf(call->out, "\r\n");
     return true;
+}
+
+/* clang-format off */
+const struct admin_row admin_rows[] = {
+    {"help", "[COMMAND]", "this list, or more about one command", run_help, NULL},
+    {"stats", "[GROUP]", "counters, as STAT name value", admin_stats_run,
+     "GROUP is servers, pools, workers, commands, latency, settings or memory."},
+    {"servers", "", "every server: state, since when, why, share of the keys",
+     admin_member_servers, NULL},
+    {"eject", "NAME [for 60s]", "take a server out now", admin_member_eject,
+     "NAME is a server's name, or POOL/NAME. Without a time it stays out until restored."},
+    {"drain", "NAME", "send a server no new requests, let it finish, then take it out",
+     admin_member_drain, NULL},
+    {"restore", "NAME", "let an ejected or drained server back", admin_member_restore, NULL},
+    {"reload", "", "take over the edited configuration file", run_reload, NULL},
+    {"log", "[LEVEL]", "show or set the log's level", run_log,
+     "LEVEL is error, warn, notice, info or debug; it holds until a restart or a reload."},
+    {"version", "", "the proxy's version", run_version, NULL},
+    {"quit", "", "close this connection", run_quit, NULL},
+};
+/* clang-format on */
+
+const size_t admin_row_count = ARRAY_LEN(admin_rows);
+
+static const struct admin_row *find_row(struct slice word)
+{
+    for (size_t i = 0; i < admin_row_count; i++) {
+        if (slice_equals(word, slice_text(admin_rows[i].name))) {
+            return &admin_rows[i];
+        }
+    }
+    return NULL;
+}
+
+static void help_line(struct evbuffer *out, const struct admin_row *row)
+{
+    char usage[80];
+
+    snprintf(usage, sizeof(usage), "%s %s", row->name, row->arguments);
+    evbuffer_add_printf(out, "%-18s %s\r\n", usage, row->help);
+}
+
+static bool run_help(struct admin_call *call)
+{
+    if (call->arguments.len > 0) {
+        const struct admin_row *row = find_row(call->arguments);
+
+        if (row == NULL) {
+            evbuffer_add_printf(call->out, "ERROR no such command; help lists them\r\n");
+            return true;
+        }
+        help_line(call->out, row);
+        if (row->more != NULL) {
+            evbuffer_add_printf(call->out, "%s\r\n", row->more);
+        }
+    } else {
+        for (size_t i = 0; i < admin_row_count; i++) {
+            help_line(call->out, &admin_rows[i]);
+        }
+    }
+    evbuffer_add_printf(call->out, "END\r\n");
+    return true;
+}
+
+struct slice admin_next_word(struct slice *arguments)
+{
+    struct slice word;
+
+    while (arguments->len > 0 && arguments->data[0] == ' ') {
+        arguments->data++;
+        arguments->len--;
+    }
+    word = slice_make(arguments->data, 0);
+    while (word.len < arguments->len && arguments->data[word.len] != ' ') {
+        word.len++;
+    }
+    arguments->data += word.len;
+    arguments->len -= word.len;
+    return word;
+}
+
+bool admin_command_run(struct control *control, struct session *session, struct slice line,
+                       struct evbuffer *out)
+{
+    struct admin_call call = {control, session, line, out};
+    struct slice word = admin_next_word(&call.arguments);
+    const struct admin_row *row = find_row(word);
+
+    while (call.arguments.len > 0 && call.arguments.data[0] == ' ') {
+        call.arguments.data++;
+        call.arguments.len--;
+    }
+    while (call.arguments.len > 0 && call.arguments.data[call.arguments.len - 1] == ' ') {
+        call.arguments.len--;
+    }
+    if (row == NULL) {
+        evbuffer_add_printf(out, "ERROR unknown command; help lists them\r\n");
+        return true;
+    }
+    if (row->arguments[0] == '\0' && call.arguments.len > 0) {
+        evbuffer_add_printf(out, "ERROR %s takes no argument\r\n", row->name);
+        return true;
+    }
+    return row->run(&call);
 }

@@ -14,6 +14,21 @@
 #include <event2/event.h>
 
 struct admin;
+struct member;
+struct resolver;
+struct metrics;
+
+/* What changes of the topology came to. Whoever makes a change counts it here. */
+struct change_counts {
+    uint64_t reloads;         /* that were taken */
+    uint64_t reloads_refused; /* because of a mistake */
+    uint64_t reload_wall_us;  /* of the last attempt; 0: none */
+    bool reload_was_taken;    /* the last attempt */
+    uint64_t ejections;
+    uint64_t rejoins;
+    double moved;     /* part of the key space that the last change moved, 0 to 1 */
+    double moved_sum; /* over all changes since the start */
+};
 
 struct control {
     struct config *config; /* the one in force */
@@ -25,11 +40,18 @@ struct control {
     struct event *signal_events[5];
     struct event *drain_timer;
     struct admin *admin;
-    uint64_t started_us;      /* monotonic */
+    struct metrics *metrics;
+    uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;
     unsigned workers_stopped;
+    struct change_counts changes;
     bool is_stopping;
     int exit_status;
+    struct resolver *resolver;
+    struct member **members; /* by server slot; NULL where none */
+    uint32_t member_count;
+    uint64_t adoptions;
+    uint64_t random;
     /* listening sockets opened for the topology being built */
     struct listen_socket **fresh;
     size_t fresh_count;

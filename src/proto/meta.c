@@ -19,6 +19,7 @@ struct meta_flags {
     bool has_unknown;     /* a flag that 1.6.18 does not know: newer servers may */
     bool is_repeatable;   /* only flags that read */
     bool has_long_opaque;
+    bool has_autovivify;
     size_t quiet_count;
     size_t base64_count;
     char mode;
@@ -36,6 +37,7 @@ static void judge_number(struct meta_flags *flags, struct slice word)
     case 'T':
     case 'R':
         flags->is_repeatable = false;
+        flags->has_autovivify |= word.data[0] == 'N';
         if (!number_read_i64(digits, &i64)) {
             flags->error = ANSWER_BAD_TOKEN;
         }
@@ -144,8 +146,9 @@ static void judge_flags(struct request *request, const struct line *line, size_t
             flags->has_unknown = true;
             flags->is_repeatable = false;
             flags->error = ANSWER_NONE;
-        } else if (flags->has_unknown && flags->error != ANSWER_NONE) {
-            flags->error = ANSWER_INVALID_FLAG;
+        }
+        if (flags->has_unknown && request->key.len == 0) {
+            flags->error = ANSWER_INVALID_FLAG; /* no server to ask: the key has no bytes */
             return;
         }
     }
@@ -166,6 +169,17 @@ static struct slice write_line(struct request *request, const struct line *line,
         if (line->words[i].data[0] != 'q') {
             line_writer_word(&writer, line->words[i]);
         }
+    }
+    return line_writer_end(&writer);
+}
+
+/* The line with single blanks. */
+static struct slice write_all(struct request *request, const struct line *line)
+{
+    struct line_writer writer = verdict_writer(request);
+
+    for (size_t i = 0; i < line->word_count; i++) {
+        line_writer_word(&writer, line->words[i]);
     }
     return line_writer_end(&writer);
 }
@@ -191,6 +205,13 @@ static void judge_plain(struct request *request, const struct line *line)
     }
     request->quiet = flags.quiet_count > 0;
     request->is_safe_to_repeat = is_get && flags.is_repeatable;
+    if (request->quiet && flags.has_autovivify && request->command->id == COMMAND_MA) {
+        /* told only where the item was made, which the reply alone does not show */
+        request->quiet = false;
+        request->ends_with_mn = true;
+        verdict_send(request, line->is_canonical ? line->whole : write_all(request, line));
+        return;
+    }
     verdict_send(request, line->is_canonical && !request->quiet
                               ? line->whole
                               : write_line(request, line, WORD_KEY + 1, 0));
@@ -216,16 +237,24 @@ static void judge_debug(struct request *request, const struct line *line)
         verdict_send(request, line->whole);
         return;
     }
-    struct line_writer writer = verdict_writer(request);
-    for (size_t i = 0; i < line->word_count; i++) {
-        line_writer_word(&writer, line->words[i]);
-    }
-    verdict_send(request, line_writer_end(&writer));
+    verdict_send(request, write_all(request, line));
 }
 
 static bool is_ms_mode(char mode)
 {
     return mode == '\0' || strchr("EAPRS", mode) != NULL;
+}
+
+/*
+ * What 1.6.18 would refuse a line with that is otherwise left to the server.
+ * It comes before anything wrong with the block.
+ */
+static enum answer_id find_server_error(const struct meta_flags *flags, enum answer_id otherwise)
+{
+    if (flags->has_unknown) {
+        return ANSWER_INVALID_FLAG;
+    }
+    return is_ms_mode(flags->mode) ? otherwise : ANSWER_BAD_MS_MODE;
 }
 
 /*
@@ -235,13 +264,11 @@ static bool is_ms_mode(char mode)
 static void refuse_large(struct request *request, const struct meta_flags *flags,
                          size_t value_bytes)
 {
+    enum answer_id error = find_server_error(flags, ANSWER_TOO_LARGE);
+
     request->swallow_bytes = value_bytes + 2;
-    if (flags->has_unknown) {
-        verdict_answer(request, ANSWER_INVALID_FLAG);
-        return;
-    }
-    if (!is_ms_mode(flags->mode)) {
-        verdict_answer(request, ANSWER_BAD_MS_MODE);
+    if (error != ANSWER_TOO_LARGE) {
+        verdict_answer(request, error);
         return;
     }
     struct line_writer writer = verdict_writer(request);
@@ -293,7 +320,9 @@ static enum parse_status judge_set(struct request *request, struct line *line,
         return PARSE_DONE;
     }
     enum parse_status status = block_take(request, line, value_bytes);
-    if (status == PARSE_DONE && request->route != ROUTE_LOCAL) {
+    if (status == PARSE_DONE && request->route == ROUTE_LOCAL) {
+        verdict_answer(request, find_server_error(&flags, ANSWER_BAD_CHUNK));
+    } else if (status == PARSE_DONE) {
         request->quiet = flags.quiet_count > 0;
         bool is_sendable = line->is_canonical && !request->quiet &&
                            word_is_u64(line->words[WORD_LENGTH], value_bytes);

@@ -6,6 +6,7 @@
 #include "proxy/backend_set.h"
 #include "proxy/linger.h"
 #include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
 #include "proxy/standin.h"
 
 #include <errno.h>
@@ -54,9 +55,11 @@ static void set_state(struct backend *backend, enum backend_state next)
               backend_state_text(next));
     if (backend->state == BACKEND_READY) {
         count_drop(&backend->worker->counters, COUNTER_BACKENDS);
+        count_server(backend->set->counters, SERVER_CONNECTIONS, (uint64_t)-1);
     }
     if (next == BACKEND_READY) {
         count(&backend->worker->counters, COUNTER_BACKENDS);
+        count_server(backend->set->counters, SERVER_CONNECTIONS, 1);
     }
     backend->state = next;
 }
@@ -186,6 +189,9 @@ static void on_connected(struct backend *backend)
 {
     set_state(backend, BACKEND_READY);
     count(&backend->worker->counters, COUNTER_BACKEND_CONNECTS);
+    count_server(backend->set->counters, SERVER_CONNECTS, 1);
+    count_server(backend->set->counters, SERVER_RECONNECTS, backend->was_connected ? 1 : 0);
+    backend->was_connected = true;
     backend->has_replied = false;
     backend->last_read_us = backend->worker->now_us;
     backend_listen_for(backend, EV_READ);
@@ -273,6 +279,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
     bool is_first_failure = backend->state == BACKEND_READY || backend->backoff_ms == 0;
 
     count(&backend->worker->counters, COUNTER_BACKEND_FAILURES);
+    count_server(backend->set->counters, SERVER_CONNECTION_FAILURES, 1);
     if (backend->state != BACKEND_READY) {
         backend_set_blame(backend->set, cause, backend->connect_begun_us);
     } else if (leg != NULL) {
@@ -392,6 +399,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     int error;
 
     (void)fd;
+    worker_see_time(backend->worker);
     if (backend->state == BACKEND_CONNECTING) {
         error = socket_error(backend->fd);
         if (error != 0) {

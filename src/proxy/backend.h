@@ -32,6 +32,7 @@ struct backend {
     uint32_t unsent_done; /* bytes of unsent that left */
     uint32_t piped;
     uint64_t unsent_bytes;
+    uint64_t counted_unsent_bytes; /* of these, how many the server's counter has */
 
     struct reply_parser parser;
     bool is_mid_reply;
@@ -49,6 +50,7 @@ struct backend {
     uint32_t endpoints_tried; /* of this attempt */
     enum leg_cause last_cause; /* BACKEND_WAITING: why */
     enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
+    bool was_connected; /* at any time */
     bool has_replied; /* since it was connected */
 };
 
@@ -56,6 +58,7 @@ struct backend {
 struct backend_set {
     struct worker *worker;
     struct server *server; /* a reference */
+    struct server_counters *counters; /* the server's, this worker's part */
     const struct topology_pool *pool;     /* in the adopted topology; NULL once removed */
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */

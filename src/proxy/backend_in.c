@@ -1,6 +1,8 @@
 #include "proxy/backend_in.h"
 
+#include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -105,6 +107,12 @@ static bool is_crowded(const char *data, size_t len)
     return len >= sizeof(text) - 1 && memcmp(data, text, sizeof(text) - 1) == 0;
 }
 
+/* A final line of our own asking, or the END of one part of a merged answer, is not the answer's. */
+static bool is_passed_on(const struct leg *leg, enum reply_code code)
+{
+    return leg->kind != REPLY_META_MN && (code != CODE_END || leg->exchange->leg_count == 1);
+}
+
 /*
  * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
  * SIZE_MAX where the connection has failed.
@@ -140,8 +148,7 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
             (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
             return SIZE_MAX;
         }
-        /* the END of one part of a merged answer is not the answer's */
-        if (event != REPLY_FINAL || reply.code != CODE_END || leg->exchange->leg_count == 1) {
+        if (event != REPLY_FINAL || is_passed_on(leg, reply.code)) {
             keep(leg, data + taken, reply.bytes, chunk);
         }
         if (reply.is_final) {
@@ -204,6 +211,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 {
     backend->last_read_us = backend->worker->now_us;
     count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
+    count_server(backend->set->counters, SERVER_BYTES_READ, n);
     if (backend->body != NULL) {
         struct chunk *body = backend->body;
         size_t part = n < backend->body_left ? n : backend->body_left;

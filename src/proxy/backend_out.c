@@ -1,6 +1,8 @@
 #include "proxy/backend_out.h"
 
+#include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
+#include "proxy/server_counter.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -8,9 +10,11 @@
 
 enum { GATHER_MAX = 1024 }; /* a longer piece is written from where it lies */
 
-/* Drops the legs that n written bytes complete. */
-static void advance(struct backend *backend, size_t n)
+/* Drops the legs that n written bytes complete; returns how many. */
+static unsigned advance(struct backend *backend, size_t n)
 {
+    unsigned completed = 0;
+
     backend->unsent_bytes -= n;
     while (n > 0) {
         struct leg *leg = backend->unsent;
@@ -19,9 +23,10 @@ static void advance(struct backend *backend, size_t n)
         leg->is_begun = true;
         if (n < left) {
             backend->unsent_done += (uint32_t)n;
-            return;
+            break;
         }
         n -= left;
+        completed++;
         leg->is_sent = true;
         backend->unsent = leg->next;
         backend->unsent_done = 0;
@@ -39,6 +44,24 @@ static void advance(struct backend *backend, size_t n)
             chunk_unref(leg->line.chunk);
             leg->line = (struct piece){0};
         }
+    }
+    return completed;
+}
+
+/* Counts one write of n bytes that completed so many legs. */
+static void count_write(struct backend *backend, size_t n, unsigned completed)
+{
+    struct counters *counters = &backend->worker->counters;
+    struct server_counters *server = backend->set->counters;
+
+    count(counters, COUNTER_BACKEND_WRITES);
+    count_add(counters, COUNTER_BACKEND_BYTES_WRITTEN, n);
+    count_add(counters, COUNTER_BACKEND_REQUESTS, completed);
+    count_server(server, SERVER_WRITES, 1);
+    count_server(server, SERVER_BYTES_WRITTEN, n);
+    pipeline_count_unsent(backend);
+    if (completed > 0) {
+        count_latency(&counters->batch, completed);
     }
 }
 
@@ -153,9 +176,7 @@ void backend_flush(struct backend *backend)
             backend_fail(backend, backend_cause_of_errno(errno));
             return;
         }
-        count(&worker->counters, COUNTER_BACKEND_WRITES);
-        count_add(&worker->counters, COUNTER_BACKEND_BYTES_WRITTEN, (uint64_t)n);
-        advance(backend, (size_t)n);
+        count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
             backend_listen_for(backend, EV_READ | EV_WRITE);
             settle(backend);

@@ -171,6 +171,16 @@ static void wake_if_room(struct client *client)
     }
 }
 
+/* Counts what a finished exchange answered and how long that took. */
+static void count_answer(struct worker *worker, const struct exchange *exchange, uint64_t bytes)
+{
+    enum command_id id = exchange->command->id;
+
+    count_command(&worker->counters, id, COMMAND_BYTES_WRITTEN, bytes);
+    count_latency(&worker->counters.latency[latency_class_of[id]],
+                  worker->now_us - exchange->started_us);
+}
+
 void client_release(struct client *client)
 {
     if (client->is_releasing) {
@@ -182,6 +192,7 @@ void client_release(struct client *client)
         uint64_t before = client->out.bytes;
         bool answered = merge_answer(exchange, &client->out);
 
+        count_answer(client->worker, exchange, client->out.bytes - before);
         client->reply_average += (uint32_t)((client->out.bytes - before) >> AVERAGE_SHIFT) -
                                  (client->reply_average >> AVERAGE_SHIFT);
         client->first = exchange->next;
@@ -255,6 +266,7 @@ static size_t parse(struct client *client, const char *data, size_t len, struct 
         client->scanned = 0;
         client->need_bytes = 0;
         taken += consumed;
+        count_command(&worker->counters, request.command->id, COMMAND_BYTES_READ, consumed);
         if (!exchange_start(client, &request, chunk)) {
             client->is_broken = true;
             return taken;
@@ -454,6 +466,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     struct client *client = arg;
 
     (void)fd;
+    worker_see_time(client->worker);
     if (what & EV_WRITE) {
         mark_dirty(client);
     }

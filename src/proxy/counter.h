@@ -1,10 +1,15 @@
 /*
- * What a worker counts. Each worker writes its own, on its own cache lines,
- * with plain relaxed stores; anybody may read them at any time. The table in
- * counter.c is what the admin port and the docs check read.
+ * What a worker counts: in all, for each command, for each server. Each worker
+ * writes its own, on its own cache lines, with plain relaxed stores; anybody
+ * may read them at any time. The tables in counter.c are what the admin port,
+ * the metrics and the docs check read.
  */
 #ifndef PROXY_COUNTER_H
 #define PROXY_COUNTER_H
+
+#include "proto/command.h"
+#include "proxy/histogram.h"
+#include "proxy/leg_cause.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,11 +18,9 @@
 enum counter_id {
     COUNTER_CLIENTS, COUNTER_CLIENTS_TOTAL, COUNTER_CLIENTS_REFUSED, COUNTER_CLIENTS_FOREIGN,
     COUNTER_CLIENTS_IDLE_CLOSED, COUNTER_ACCEPT_PAUSES,
-    COUNTER_REQUESTS, COUNTER_REQUESTS_GET, COUNTER_REQUESTS_SET, COUNTER_REQUESTS_TOUCH,
-    COUNTER_REQUESTS_FLUSH, COUNTER_REQUESTS_LOCAL, COUNTER_KEYS,
-    COUNTER_HITS, COUNTER_MISSES,
+    COUNTER_REQUESTS_LOCAL,
     COUNTER_BYTES_READ, COUNTER_BYTES_WRITTEN,
-    COUNTER_ERRORS, COUNTER_TIMEOUTS, COUNTER_RETRIES, COUNTER_LATE_REPLIES,
+    COUNTER_TIMEOUTS, COUNTER_RETRIES, COUNTER_LATE_REPLIES,
     COUNTER_OUT_OF_MEMORY,
     COUNTER_BACKENDS, COUNTER_BACKEND_CONNECTS, COUNTER_BACKEND_FAILURES,
     COUNTER_BACKEND_BYTES_READ, COUNTER_BACKEND_BYTES_WRITTEN,
@@ -25,29 +28,88 @@ enum counter_id {
     COUNTER_TICKS, COUNTER_IN_FLIGHT, COUNTER_MEMORY,
     COUNTER_COUNT,
 };
+
+/* For each command. */
+enum command_counter {
+    COMMAND_REQUESTS, COMMAND_KEYS, COMMAND_HITS, COMMAND_MISSES, COMMAND_ERRORS,
+    COMMAND_BYTES_READ, COMMAND_BYTES_WRITTEN,
+    COMMAND_COUNTERS,
+};
+
+/* For each server. */
+enum server_counter {
+    SERVER_REQUESTS, SERVER_ENDED, SERVER_HITS, SERVER_MISSES,
+    SERVER_BYTES_READ, SERVER_BYTES_WRITTEN, SERVER_WRITES, SERVER_QUEUED_BYTES,
+    SERVER_RETRIES, SERVER_LATE_REPLIES,
+    SERVER_CONNECTIONS, SERVER_CONNECTS, SERVER_RECONNECTS, SERVER_CONNECTION_FAILURES,
+    SERVER_COUNTERS,
+};
+
+/* Commands whose times are kept apart. */
+enum latency_class {
+    LATENCY_GET, LATENCY_SET, LATENCY_DELETE, LATENCY_ARITHMETIC, LATENCY_TOUCH, LATENCY_OTHER,
+    LATENCY_CLASSES,
+};
 /* clang-format on */
 
 enum counter_kind { COUNTER_SUM, COUNTER_GAUGE };
 
 struct counter_row {
-    const char *name;
+    const char *name;   /* on the admin port: memcached's where it means the same */
+    const char *metric; /* in the metrics, without "ketamad_" and "_total" */
     enum counter_kind kind;
     const char *unit;
     const char *help;
 };
 
 extern const struct counter_row counter_rows[COUNTER_COUNT];
+extern const struct counter_row command_counter_rows[COMMAND_COUNTERS];
+extern const struct counter_row server_counter_rows[SERVER_COUNTERS];
+
+/* By command id: what the counters call it, and its class. */
+extern const char *const counter_command_names[COMMAND_COUNT];
+extern const uint8_t latency_class_of[COMMAND_COUNT];
+extern const char *const latency_class_names[LATENCY_CLASSES];
 
 struct counters {
     _Alignas(64) _Atomic uint64_t values[COUNTER_COUNT];
+    _Atomic uint64_t commands[COMMAND_COUNT][COMMAND_COUNTERS];
+    _Atomic uint64_t errors[LEG_CAUSES];       /* parts of requests that failed, by cause */
+    struct histogram latency[LATENCY_CLASSES]; /* of the whole request */
+    struct histogram batch;                    /* requests a write */
 };
 
-/* Only the owner adds. */
+#ifdef KETAMAD_NO_COUNTERS
+#define COUNTING 0 /* to measure what counting costs */
+#else
+#define COUNTING 1
+#endif
+
+/* Adds, whether anything else is counted or not. Only the owner adds. */
+static inline void cell_add_always(_Atomic uint64_t *cell, uint64_t n)
+{
+    uint64_t now = atomic_load_explicit(cell, memory_order_relaxed);
+
+    atomic_store_explicit(cell, now + n, memory_order_relaxed);
+}
+
+static inline void cell_add(_Atomic uint64_t *cell, uint64_t n)
+{
+    if (COUNTING) {
+        cell_add_always(cell, n);
+    }
+}
+
+static inline uint64_t cell_read(const _Atomic uint64_t *cell)
+{
+    return atomic_load_explicit(cell, memory_order_relaxed);
+}
+
 static inline void count_add(struct counters *counters, enum counter_id id, uint64_t n)
 {
-    uint64_t now = atomic_load_explicit(&counters->values[id], memory_order_relaxed);
-
-    atomic_store_explicit(&counters->values[id], now + n, memory_order_relaxed);
+    if (COUNTING || id == COUNTER_CLIENTS) { /* new clients are spread by it */
+        cell_add_always(&counters->values[id], n);
+    }
 }
 
 static inline void count(struct counters *counters, enum counter_id id)
@@ -67,7 +129,20 @@ static inline void count_set(struct counters *counters, enum counter_id id, uint
 
 static inline uint64_t count_read(const struct counters *counters, enum counter_id id)
 {
-    return atomic_load_explicit(&counters->values[id], memory_order_relaxed);
+    return cell_read(&counters->values[id]);
+}
+
+static inline void count_command(struct counters *counters, enum command_id command,
+                                 enum command_counter id, uint64_t n)
+{
+    cell_add(&counters->commands[command][id], n);
+}
+
+static inline void count_latency(struct histogram *histogram, uint64_t us)
+{
+    if (COUNTING) {
+        histogram_add(histogram, us);
+    }
 }
 
 #endif

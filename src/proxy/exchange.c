@@ -1,9 +1,9 @@
 #include "proxy/exchange.h"
 
-#include "base/clock.h"
 #include "proxy/backend_set.h"
 #include "proxy/client.h"
 #include "proxy/listener.h"
+#include "proxy/server_counter.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
 #include "topology/route.h"
@@ -15,32 +15,6 @@ enum {
     TRIES_SAME = 1, /* a leg that broke off is tried once more on its own server ... */
     TRIES_MAX = 2,  /* ... and then once on the next */
 };
-
-static const char *const cause_texts[LEG_CAUSES] = {
-    [LEG_OK] = "no failure",
-    [LEG_REFUSED] = "connection refused",
-    [LEG_UNREACHABLE] = "cannot be reached",
-    [LEG_CONNECT_TIMEOUT] = "connect timed out",
-    [LEG_RESET] = "connection reset",
-    [LEG_CLOSED] = "connection closed",
-    [LEG_CROWDED] = "too many open connections",
-    [LEG_TIMEOUT] = "request timed out",
-    [LEG_BROKEN] = "broken reply",
-    [LEG_QUEUE_FULL] = "too many requests waiting",
-    [LEG_UNRESOLVED] = "name does not resolve",
-    [LEG_OUT_OF_MEMORY] = "out of memory",
-    [LEG_NO_DESCRIPTOR] = "no descriptor left",
-    [LEG_REMOVED] = "removed from the configuration",
-    [LEG_SKIPPED] = "server is out",
-    [LEG_DOWN] = "server is down",
-    [LEG_NO_SERVER] = "no server is live",
-    [LEG_NO_POOL] = "no pool takes this key",
-};
-
-const char *leg_cause_text(enum leg_cause cause)
-{
-    return cause_texts[cause];
-}
 
 struct exchange *exchange_new(struct worker *worker, struct client *client,
                               const struct request *request)
@@ -77,7 +51,7 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
     }
     client->last = exchange;
     client->exchange_count++;
-    count(&worker->counters, COUNTER_IN_FLIGHT);
+    worker->exchange_count++;
     return exchange;
 }
 
@@ -100,7 +74,7 @@ void exchange_free_if_over(struct exchange *exchange)
     }
     free(exchange->leg_of_key);
     free(exchange->more_text);
-    count_drop(&worker->counters, COUNTER_IN_FLIGHT);
+    worker->exchange_count--;
     if (worker->free_exchange_count >= FREE_EXCHANGES_MAX) {
         free(exchange);
         return;
@@ -126,7 +100,6 @@ static void submit(struct exchange *exchange, struct leg *leg, const struct topo
     struct worker *worker = exchange->worker;
     struct backend_set *set = worker->sets[to->server->slot];
 
-    count(&worker->counters, COUNTER_BACKEND_REQUESTS);
     backend_submit(&set->backends[exchange->client->number % set->count], leg);
 }
 
@@ -235,7 +208,9 @@ static bool keep_request(struct exchange *exchange, const struct request *reques
     } else {
         leg->line.chunk = chunk_ref(chunk);
     }
-    if (request->value.len > 0) {
+    if (request->ends_with_mn) {
+        leg->value = (struct piece){"mn\r\n", NULL, 4, 0};
+    } else if (request->value.len > 0) {
         leg->value = (struct piece){request->value.data, chunk_ref(chunk),
                                     (uint32_t)request->value.len, 0};
     }
@@ -250,7 +225,7 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
-    leg->kind = (uint8_t)request->command->reply;
+    leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
     if (!keep_request(exchange, request, chunk)) {
         return false;
@@ -297,44 +272,29 @@ static bool answer_now(struct client *client, const struct request *request)
 {
     struct worker *worker = client->worker;
 
-    if (!request->noreply && request->answer.len > 0 &&
-        !outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather,
-                   &worker->pool)) {
-        return false;
+    if (!request->noreply && request->answer.len > 0) {
+        if (!outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather,
+                       &worker->pool)) {
+            return false;
+        }
+        count_command(&worker->counters, request->command->id, COMMAND_BYTES_WRITTEN,
+                      request->answer.len);
     }
     return true;
 }
 
 static void count_request(struct worker *worker, const struct request *request)
 {
-    static const uint8_t by_command[COMMAND_COUNT] = {
-        [COMMAND_SET] = COUNTER_REQUESTS_SET,     [COMMAND_ADD] = COUNTER_REQUESTS_SET,
-        [COMMAND_REPLACE] = COUNTER_REQUESTS_SET, [COMMAND_APPEND] = COUNTER_REQUESTS_SET,
-        [COMMAND_PREPEND] = COUNTER_REQUESTS_SET, [COMMAND_CAS] = COUNTER_REQUESTS_SET,
-        [COMMAND_MS] = COUNTER_REQUESTS_SET,      [COMMAND_TOUCH] = COUNTER_REQUESTS_TOUCH,
-        [COMMAND_FLUSH_ALL] = COUNTER_REQUESTS_FLUSH,
-    };
     struct counters *counters = &worker->counters;
     enum command_id id = request->command->id;
 
-    count(counters, COUNTER_REQUESTS);
+    count_command(counters, id, COMMAND_REQUESTS, 1);
     if (request->route == ROUTE_LOCAL) {
         count(counters, COUNTER_REQUESTS_LOCAL);
     } else if (request->route == ROUTE_EACH_KEY) {
-        count_add(counters, COUNTER_REQUESTS_GET, request->key_count);
-        count_add(counters, COUNTER_KEYS, request->key_count);
-        if (id == COMMAND_GAT || id == COMMAND_GATS) {
-            count_add(counters, COUNTER_REQUESTS_TOUCH, request->key_count);
-        }
-    } else {
-        if (request->route == ROUTE_KEY) {
-            count(counters, COUNTER_KEYS);
-        }
-        if (id == COMMAND_MG) {
-            count(counters, COUNTER_REQUESTS_GET);
-        } else if (by_command[id] != 0) {
-            count(counters, (enum counter_id)by_command[id]);
-        }
+        count_command(counters, id, COMMAND_KEYS, request->key_count);
+    } else if (request->route == ROUTE_KEY) {
+        count_command(counters, id, COMMAND_KEYS, 1);
     }
     if (request->is_foreign) {
         count(counters, COUNTER_CLIENTS_FOREIGN);
@@ -436,34 +396,79 @@ void exchange_unhold(struct exchange *exchange)
     wait_in_line(exchange);
 }
 
-/* Counts what a finished leg of a retrieval found. */
-static void count_hits(struct exchange *exchange, struct leg *leg)
+enum finding { NO_FINDING, FOUND, NOT_FOUND };
+
+/* What a reply of one line says about its key. */
+static enum finding finding_of(enum command_id id, enum reply_code code)
 {
-    struct counters *counters = &exchange->worker->counters;
+    static const uint8_t by_code[CODE_SERVER_ERROR + 1] = {
+        [CODE_DELETED] = FOUND,
+        [CODE_TOUCHED] = FOUND,
+        [CODE_NUMBER] = FOUND,
+        [CODE_HD] = FOUND,
+        [CODE_VA] = FOUND,
+        [CODE_ME] = FOUND,
+        [CODE_NOT_FOUND] = NOT_FOUND,
+        [CODE_EN] = NOT_FOUND,
+        [CODE_NF] = NOT_FOUND,
+    };
 
-    if (exchange->command->id == COMMAND_MG) {
-        bool is_hit = leg->code == CODE_HD || leg->code == CODE_VA;
-
-        if (is_hit || leg->code == CODE_EN) {
-            count(counters, is_hit ? COUNTER_HITS : COUNTER_MISSES);
-        }
-    } else if (leg->kind == REPLY_VALUES && leg->code == CODE_END) {
-        count_add(counters, COUNTER_HITS, leg->hits);
-        count_add(counters, COUNTER_MISSES, leg->key_count - leg->hits);
+    if (latency_class_of[id] != LATENCY_SET) {
+        return (enum finding)by_code[code];
     }
+    if (id != COMMAND_CAS) {
+        return NO_FINDING; /* storing is neither */
+    }
+    return code == CODE_STORED ? FOUND : code == CODE_NOT_FOUND ? NOT_FOUND : NO_FINDING;
+}
+
+/* Counts what a finished leg found, and how long its server took. */
+static void count_reply(struct exchange *exchange, const struct leg *leg)
+{
+    struct worker *worker = exchange->worker;
+    struct server_counters *server = leg->backend->set->counters;
+    enum command_id id = exchange->command->id;
+    uint32_t hits = leg->hits;
+    uint32_t misses = leg->key_count - leg->hits;
+
+    if (leg->kind != REPLY_VALUES) {
+        enum finding finding = finding_of(id, (enum reply_code)leg->code);
+
+        hits = finding == FOUND;
+        misses = finding == NOT_FOUND;
+    } else if (leg->code != CODE_END) {
+        hits = 0;
+        misses = 0;
+    }
+    if (hits > 0) {
+        count_command(&worker->counters, id, COMMAND_HITS, hits);
+        count_server(server, SERVER_HITS, hits);
+    }
+    if (misses > 0) {
+        count_command(&worker->counters, id, COMMAND_MISSES, misses);
+        count_server(server, SERVER_MISSES, misses);
+    }
+    count_latency(&server->latency, worker->now_us - leg->queued_us);
 }
 
 void exchange_leg_done(struct leg *leg, enum reply_code code)
 {
     if (leg->is_done) {
         count(&leg->exchange->worker->counters, COUNTER_LATE_REPLIES);
+        count_server(leg->backend->set->counters, SERVER_LATE_REPLIES, 1);
         exchange_free_if_over(leg->exchange);
         return;
     }
     leg->is_done = true;
     leg->code = (uint8_t)code;
-    count_hits(leg->exchange, leg);
+    count_reply(leg->exchange, leg);
     exchange_unhold(leg->exchange);
+}
+
+static void count_retry(struct leg *leg)
+{
+    count(&leg->exchange->worker->counters, COUNTER_RETRIES);
+    count_server(leg->backend->set->counters, SERVER_RETRIES, 1);
 }
 
 /* Sends the leg once more where that can do no harm. */
@@ -495,7 +500,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     if (is_broken_off && leg->tries < TRIES_SAME) {
         leg->tries = TRIES_SAME;
         leg->next_key = leg->line.data + leg->keys_at;
-        count(&exchange->worker->counters, COUNTER_RETRIES);
+        count_retry(leg);
         backend_submit(leg->backend, leg);
         return true;
     }
@@ -504,9 +509,19 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     }
     leg->tries = TRIES_MAX;
     leg->next_key = leg->line.data + leg->keys_at;
-    count(&exchange->worker->counters, COUNTER_RETRIES);
+    count_retry(leg);
     route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
+}
+
+static void count_failure(const struct leg *leg)
+{
+    struct worker *worker = leg->exchange->worker;
+
+    cell_add(&worker->counters.errors[leg->cause], 1);
+    if (leg->backend != NULL) {
+        cell_add(&leg->backend->set->counters->errors[leg->cause], 1);
+    }
 }
 
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
@@ -527,6 +542,7 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     leg->is_done = true;
     leg->is_discarding = true;
     leg->cause = (uint8_t)cause;
+    count_failure(leg);
     outq_fini(&leg->replies);
     exchange_unhold(leg->exchange);
 }

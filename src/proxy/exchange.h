@@ -10,6 +10,7 @@
 #include "base/outq.h"
 #include "proto/reply.h"
 #include "proto/request.h"
+#include "proxy/leg_cause.h"
 #include "proxy/worker.h"
 
 struct client;
@@ -20,31 +21,6 @@ enum {
     EXCHANGE_TEXT_BYTES = 104, /* key or line kept without an allocation of their own */
 };
 
-/* Why a leg brought no reply. The texts are in exchange.c. */
-enum leg_cause {
-    LEG_OK,
-    LEG_REFUSED,         /* the server's host refused the connection */
-    LEG_UNREACHABLE,     /* no route, or another failure to connect */
-    LEG_CONNECT_TIMEOUT,
-    LEG_RESET,           /* the connection broke */
-    LEG_CLOSED,          /* the server closed the connection */
-    LEG_CROWDED,         /* the server takes no more connections */
-    LEG_TIMEOUT,         /* no reply within request_timeout */
-    LEG_BROKEN,          /* the server sent what cannot be a reply */
-    LEG_QUEUE_FULL,      /* too many bytes wait for this server */
-    LEG_UNRESOLVED,      /* the server's name has no address */
-    LEG_OUT_OF_MEMORY,
-    LEG_NO_DESCRIPTOR,   /* the proxy has no descriptor left for a connection */
-    LEG_REMOVED,         /* the server was taken out of the configuration */
-    LEG_SKIPPED,         /* flush_all, stats: an out server is not asked, and that is no failure */
-    LEG_DOWN,            /* known to be down: fails fast */
-    LEG_NO_SERVER,       /* every server of the pool is down */
-    LEG_NO_POOL,         /* no pool takes this key */
-    LEG_CAUSES,
-};
-
-const char *leg_cause_text(enum leg_cause cause);
-
 struct leg {
     struct leg *next; /* in the backend's pipeline */
     struct exchange *exchange;
@@ -52,6 +28,7 @@ struct leg {
     struct piece line;  /* to send; kept until the reply where keys are checked or may be resent */
     struct piece value;
     uint64_t deadline_us;
+    uint64_t queued_us;
     const char *next_key;  /* VALUES: where in line the next key to be answered is looked for */
     uint32_t next_ordinal; /* its number among the leg's keys */
     uint32_t value_ordinal; /* of the value being read */

@@ -1,5 +1,7 @@
 #include "proxy/pipeline.h"
 
+#include "proxy/backend_set.h"
+#include "proxy/server_counter.h"
 #include "proxy/standin.h"
 
 #include <stdlib.h>
@@ -9,14 +11,26 @@ uint32_t pipeline_leg_bytes(const struct leg *leg)
     return leg->line.len + leg->value.len;
 }
 
-/* Takes leg off its backend's count; the links are the caller's business. */
-void pipeline_unlink(struct backend *backend, struct leg *leg)
+static void take_off(struct backend *backend, struct leg *leg)
 {
     leg->is_piped = false;
     leg->next = NULL;
     leg->exchange->legs_piped--;
     backend->piped--;
     standin_release(leg);
+}
+
+void pipeline_unlink(struct backend *backend, struct leg *leg)
+{
+    take_off(backend, leg);
+    count_server(backend->set->counters, SERVER_ENDED, 1);
+}
+
+void pipeline_count_unsent(struct backend *backend)
+{
+    count_server(backend->set->counters, SERVER_QUEUED_BYTES,
+                 backend->unsent_bytes - backend->counted_unsent_bytes);
+    backend->counted_unsent_bytes = backend->unsent_bytes;
 }
 
 /* Takes leg, which is not begun, out of the middle of the pipeline. */
@@ -54,6 +68,8 @@ void pipeline_add(struct backend *backend, struct leg *leg)
     }
     backend->piped++;
     backend->unsent_bytes += pipeline_leg_bytes(leg);
+    leg->queued_us = backend->worker->now_us;
+    count_server(backend->set->counters, SERVER_REQUESTS, 1);
 }
 
 /* Takes the whole pipeline away; returns its first leg. */
@@ -66,6 +82,7 @@ struct leg *pipeline_take(struct backend *backend)
     backend->unsent = NULL;
     backend->unsent_done = 0;
     backend->unsent_bytes = 0;
+    pipeline_count_unsent(backend);
     return first;
 }
 
@@ -107,8 +124,8 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
     if (backend->last == leg) {
         backend->last = &ghost->first;
     }
-    count(&backend->worker->counters, COUNTER_IN_FLIGHT);
+    backend->worker->exchange_count++;
     backend->piped++;
-    pipeline_unlink(backend, leg);
+    take_off(backend, leg); /* the server still owes a reply: the ghost's */
     return true;
 }

@@ -1,6 +1,5 @@
 #include "proxy/worker.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "proxy/adopt.h"
 #include "proxy/backend.h"
@@ -56,7 +55,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    worker->now_us = clock_us();
+    worker_see_time(worker);
     worker->deadline_at_us = 0;
     for (uint32_t s = 0; s < worker->set_count; s++) {
         struct backend_set *set = worker->sets[s];
@@ -114,7 +113,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    worker->now_us = clock_us();
+    worker_see_time(worker);
     close_idle_clients(worker);
     list_each(at, &worker->listeners)
     {
@@ -172,6 +171,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    worker_see_time(worker);
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {
@@ -251,8 +251,9 @@ static void free_retired(struct worker *worker)
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
+    worker->has_slept = true;
     event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
-    worker->now_us = clock_us();
+    worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
     resume_clients(worker);
@@ -262,6 +263,7 @@ static void tick(struct worker *worker)
     standin_surrender(worker);
     count(&worker->counters, COUNTER_TICKS);
     count_set(&worker->counters, COUNTER_MEMORY, worker->pool.used_bytes);
+    count_set(&worker->counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
 /* Ends every client, answers nobody. */
@@ -385,7 +387,7 @@ void workers_wake(struct workers *workers)
 }
 
 bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
-                         bool wants_quiet, bool closes)
+                         enum surrender_quiet quiet, bool closes, uint32_t ticket)
 {
     struct list mails;
     struct list *at;
@@ -405,7 +407,8 @@ bool workers_ask_journal(struct workers *workers, struct server *server, uint64_
         mail->mail.kind = WORKER_MAIL_SURRENDER;
         mail->server = server_get(server);
         mail->generation = generation;
-        mail->wants_quiet = wants_quiet;
+        mail->quiet = quiet;
+        mail->ticket = ticket;
         mail->closes = closes;
         list_add_tail(&mails, &mail->mail.link);
     }
@@ -463,6 +466,10 @@ static void worker_fini(struct worker *worker)
     chunk_unref(worker->gather);
     chunk_pool_fini(&worker->pool);
     free(worker->write_buffer);
+    for (int i = 0; i < LATENCY_CLASSES; i++) {
+        histogram_fini(&worker->counters.latency[i]);
+    }
+    histogram_fini(&worker->counters.batch);
 }
 
 void workers_join(struct workers *workers)

@@ -7,6 +7,7 @@
 #define PROXY_WORKER_H
 
 #include "base/chunk.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "proxy/counter.h"
@@ -61,13 +62,15 @@ struct worker {
     char *write_buffer;     /* small requests copied together for a write; only within a flush */
     struct exchange *free_exchanges;
     uint32_t free_exchange_count;
+    uint32_t exchange_count; /* in use */
     uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
 
     struct event deadline_event;
     uint64_t deadline_at_us; /* when deadline_event is due; 0: it is not set */
     struct event second_event;
-    uint64_t now_us;         /* the time of this tick */
-    bool wants_trim;         /* memory was given back to malloc: give it to the system */
+    uint64_t now_us; /* the time of this tick, once worker_see_time was called in it */
+    bool has_slept;  /* now_us is of a tick before */
+    bool wants_trim; /* memory was given back to malloc: give it to the system */
     bool is_draining;
     bool is_stopped;
 };
@@ -81,12 +84,21 @@ enum worker_mail {
     WORKER_MAIL_STOP,
 };
 
+/* What a worker waits for before it answers, and whether its notes come with the answer. */
+enum surrender_quiet {
+    SURRENDER_AT_ONCE,        /* the topology is adopted; no notes */
+    SURRENDER_WHEN_QUIET,     /* and nothing sent to the server can still take effect; notes */
+    SURRENDER_WHEN_ALL_QUIET, /* nor anything sent to others on its behalf; notes */
+    SURRENDER_NOTES_AT_ONCE,  /* the topology is adopted; notes */
+};
+
 /* Asks for a server's journal; goes back to the control thread with it. */
 struct worker_surrender_mail {
     struct mail mail;
     struct server *server; /* a reference */
     uint64_t generation;   /* of the topology that must have been adopted first */
-    bool wants_quiet;      /* wait until nothing is under way, and hand the journal over */
+    uint32_t ticket;       /* of the asking; comes back */
+    enum surrender_quiet quiet;
     bool closes;           /* the server's process is another one: its connections are dead */
     struct journal_entry *entries;
     bool is_overflowed;
@@ -99,6 +111,7 @@ struct verdict_mail {
     struct server *server; /* a reference */
     int cause;             /* enum leg_cause */
     uint64_t begun_us;     /* when what failed was begun */
+    uint64_t ended_us;     /* when that was seen */
 };
 
 struct worker_client_mail {
@@ -128,7 +141,8 @@ void workers_wake(struct workers *workers);
  * out of memory, nobody was asked.
  */
 MUST_CHECK bool workers_ask_journal(struct workers *workers, struct server *server,
-                                    uint64_t generation, bool wants_quiet, bool closes);
+                                    uint64_t generation, enum surrender_quiet quiet, bool closes,
+                                    uint32_t ticket);
 
 /* Asks all to take no new clients and to stop once the present ones are served. */
 void workers_drain(struct workers *workers);
@@ -141,6 +155,15 @@ void workers_join(struct workers *workers);
 
 /* Kinds of mail to the control thread. */
 enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT, CONTROL_MAIL_SURRENDER };
+
+/* Every event callback begins with it: the loop may have slept since now_us was read. */
+static inline void worker_see_time(struct worker *worker)
+{
+    if (worker->has_slept) {
+        worker->has_slept = false;
+        worker->now_us = clock_us();
+    }
+}
 
 /* True where buffers have reached this worker's part of max_memory. */
 static inline bool worker_is_full(const struct worker *worker, uint64_t more)

@@ -80,6 +80,9 @@ void server_put(struct server *server)
     pthread_mutex_lock(&slots_lock);
     slot_give(server->slot);
     pthread_mutex_unlock(&slots_lock);
+    if (atomic_load(&server->counters) != NULL) {
+        atomic_load (&server->counters_free)(atomic_load(&server->counters));
+    }
     free(server->pool_name);
     free(server->label);
     free(server);

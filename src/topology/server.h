@@ -17,6 +17,8 @@ struct server {
     char *pool_name;
     char *label; /* what messages call it */
     struct address address;
+    _Atomic(void *) counters; /* the data plane's, or NULL; freed by counters_free */
+    void (*_Atomic counters_free)(void *counters);
     _Atomic uint64_t last_reply_us; /* when a worker last had a reply, to some 50 ms */
     _Atomic uint32_t version; /* a.b.c as a << 20 | b << 10 | c; 0: not known */
 };
