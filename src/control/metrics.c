@@ -81,7 +81,7 @@ void metrics_read_worker(const struct worker *worker, struct totals *totals)
     }
     for (int c = 0; c < COMMAND_COUNT; c++) {
         for (int i = 0; i < COMMAND_COUNTERS; i++) {
-            totals->commands[c][i] += cell_read(&counters->commands[c][i]);
+            totals->commands[c][i] += cell_read(&counters->commands[c].values[i]);
         }
     }
     for (int i = 0; i < LEG_CAUSES; i++) {

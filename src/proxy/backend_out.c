@@ -60,8 +60,8 @@ static void count_write(struct backend *backend, size_t n, unsigned completed)
     count_server(server, SERVER_WRITES, 1);
     count_server(server, SERVER_BYTES_WRITTEN, n);
     pipeline_count_unsent(backend);
-    if (completed > 0) {
-        count_latency(&counters->batch, completed);
+    if (COUNTING && completed > 0) {
+        histogram_add(&counters->batch, completed, 1);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
+#include "proxy/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -175,10 +176,12 @@ static void wake_if_room(struct client *client)
 static void count_answer(struct worker *worker, const struct exchange *exchange, uint64_t bytes)
 {
     enum command_id id = exchange->command->id;
+    uint64_t took_us = worker->now_us - exchange->started_us;
 
     count_command(&worker->counters, id, COMMAND_BYTES_WRITTEN, bytes);
-    count_latency(&worker->counters.latency[latency_class_of[id]],
-                  worker->now_us - exchange->started_us);
+    count_time(&worker->counters.latency_run, &worker->counters.latency[latency_class_of[id]],
+               took_us);
+    trace_request(worker, exchange, took_us, bytes);
 }
 
 void client_release(struct client *client)

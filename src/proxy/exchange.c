@@ -6,6 +6,7 @@
 #include "proxy/server_counter.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
+#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdlib.h>
@@ -228,6 +229,7 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     if (!keep_request(exchange, request, chunk)) {
         return false;
     }
+    trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -261,6 +263,7 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->keys_at = (uint32_t)prefix_len;
     leg->line = (struct piece){to, NULL, (uint32_t)(prefix_len + key.len + 2), 0};
     leg->next_key = exchange->key.data;
+    trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -446,7 +449,8 @@ static void count_reply(struct exchange *exchange, const struct leg *leg)
         count_command(&worker->counters, id, COMMAND_MISSES, misses);
         count_server(server, SERVER_MISSES, misses);
     }
-    count_latency(&server->latency, worker->now_us - leg->queued_us);
+    count_time(&worker->counters.server_latency_run, &server->latency,
+               worker->now_us - leg->queued_us);
 }
 
 void exchange_leg_done(struct leg *leg, enum reply_code code)

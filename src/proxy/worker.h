@@ -27,10 +27,12 @@ struct backend_set;
 struct exchange;
 struct journal_entry;
 struct leg;
+struct trace;
 struct workers;
 
 struct worker {
     struct counters counters;
+    struct trace *trace;
     unsigned number;
     struct workers *all;
     pthread_t thread;
