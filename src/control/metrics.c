@@ -119,13 +119,13 @@ uint64_t metrics_command_sum(const struct totals *totals, enum command_counter c
     return sum;
 }
 
-void metrics_read_latency(const struct control *control, int class, struct histogram_sum *sum)
+void metrics_read_latency(const struct control *control, int command, struct histogram_sum *sum)
 {
     memset(sum, 0, sizeof(*sum));
     for (unsigned w = 0; w < control->workers.count; w++) {
-        for (int c = 0; c < LATENCY_CLASSES; c++) {
-            if (class == c || class == LATENCY_CLASSES) {
-                histogram_read(&control->workers.at[w].counters.latency[c], sum);
+        for (int c = 0; c < COMMAND_COUNT; c++) {
+            if (command == c || command == COMMAND_COUNT) {
+                histogram_read(&control->workers.at[w].counters.commands[c].latency, sum);
             }
         }
     }
@@ -146,9 +146,6 @@ static void add_server(const struct control *control, const struct server *serve
     const struct server_counters *counters = server_counters_all(server);
 
     for (unsigned w = 0; counters != NULL && w < control->workers.count; w++) {
-        uint64_t ended = cell_read(&counters[w].values[SERVER_ENDED]);
-        uint64_t requests = cell_read(&counters[w].values[SERVER_REQUESTS]);
-
         for (int i = 0; i < SERVER_COUNTERS; i++) {
             totals->values[i] += cell_read(&counters[w].values[i]);
         }
@@ -158,7 +155,6 @@ static void add_server(const struct control *control, const struct server *serve
             totals->errors[i] += errors;
             totals->errors_sum += errors;
         }
-        totals->in_flight += requests > ended ? requests - ended : 0;
     }
 }
 
@@ -330,7 +326,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
     (void)what;
     look_at_servers(metrics);
     metrics_read_totals(metrics->control, &totals);
-    metrics_read_latency(metrics->control, LATENCY_CLASSES, &latency);
+    metrics_read_latency(metrics->control, COMMAND_COUNT, &latency);
     change = latency;
     if (metrics->looked_us != 0 && now_us > metrics->looked_us) {
         take_moment(metrics, now_us - metrics->looked_us, &totals, &change);

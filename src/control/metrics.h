@@ -23,7 +23,6 @@ struct server_totals {
     uint64_t values[SERVER_COUNTERS];
     uint64_t errors[LEG_CAUSES];
     uint64_t errors_sum;
-    uint64_t in_flight;
 };
 
 /* One second of the past. */
@@ -80,8 +79,8 @@ void metrics_read_worker(const struct worker *worker, struct totals *totals);
 uint64_t metrics_derived(const struct totals *totals, const struct derived_row *row);
 uint64_t metrics_command_sum(const struct totals *totals, enum command_counter counter);
 
-/* One class, or all where class is LATENCY_CLASSES. */
-void metrics_read_latency(const struct control *control, int class, struct histogram_sum *sum);
+/* Of one command, or of all where command is COMMAND_COUNT. */
+void metrics_read_latency(const struct control *control, int command, struct histogram_sum *sum);
 void metrics_read_batch(const struct control *control, struct histogram_sum *sum);
 
 void metrics_read_server(const struct control *control, const struct server *server,

@@ -26,6 +26,7 @@ struct trace *trace_new(void)
     space_saving_init(&trace->hot);
     pthread_mutex_init(&trace->published.lock, NULL);
     trace->slow_from_us = SLOW_LEAST_US;
+    trace->note_from_us = SLOW_LEAST_US;
     trace->key_countdown = 1;
     trace->random = 2463534242;
     return trace;
@@ -119,7 +120,7 @@ static uint32_t quickest(const struct trace *trace)
     return at;
 }
 
-void trace_slow(struct worker *worker, const struct exchange *exchange, uint64_t answer_bytes)
+static void note_slow(struct worker *worker, const struct exchange *exchange, uint64_t answer_bytes)
 {
     struct trace *trace = worker->trace;
     uint32_t at = trace->slow_count < TRACE_SLOW ? trace->slow_count++ : quickest(trace);
@@ -130,9 +131,9 @@ void trace_slow(struct worker *worker, const struct exchange *exchange, uint64_t
     }
 }
 
-void trace_watch(struct worker *worker, const struct exchange *exchange, uint64_t answer_bytes)
+static void note_watched(struct trace_ring *ring, struct worker *worker,
+                         const struct exchange *exchange, uint64_t answer_bytes)
 {
-    struct trace_ring *ring = atomic_load_explicit(&worker->trace->watch, memory_order_acquire);
     uint64_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
 
     if (written - atomic_load_explicit(&ring->read, memory_order_acquire) >= TRACE_RING) {
@@ -141,6 +142,28 @@ void trace_watch(struct worker *worker, const struct exchange *exchange, uint64_
     }
     fill(&ring->records[written % TRACE_RING], worker, exchange, answer_bytes);
     atomic_store_explicit(&ring->written, written + 1, memory_order_release);
+}
+
+void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t took_us,
+                uint64_t answer_bytes)
+{
+    struct trace *trace = worker->trace;
+    struct trace_ring *ring = atomic_load_explicit(&trace->watch, memory_order_acquire);
+
+    if (took_us >= trace->slow_from_us) {
+        note_slow(worker, exchange, answer_bytes);
+    }
+    if (ring != NULL) {
+        note_watched(ring, worker, exchange, answer_bytes);
+    }
+    trace_look(trace);
+}
+
+void trace_look(struct trace *trace)
+{
+    bool is_watched = atomic_load_explicit(&trace->watch, memory_order_relaxed) != NULL;
+
+    trace->note_from_us = is_watched ? 0 : trace->slow_from_us;
 }
 
 static void forget_old(struct trace *trace)
@@ -165,6 +188,7 @@ void trace_publish(struct worker *worker)
     size_t count;
 
     forget_old(trace);
+    trace_look(trace);
     if (++trace->seconds % HALVE_SECONDS == 0) {
         space_saving_halve(&trace->hot);
     }

@@ -66,6 +66,7 @@ struct trace_published {
 
 struct trace {
     _Atomic(struct trace_ring *) watch; /* NULL: nobody watches */
+    uint64_t note_from_us;              /* requests that took so long are noted; 0: all are */
     uint64_t slow_from_us;              /* as slow a request is kept */
     uint32_t key_countdown;             /* keys until the next is looked at */
     uint32_t random;
@@ -84,8 +85,11 @@ void trace_free(struct trace *trace); /* NULL is fine */
 void trace_take_key(struct trace *trace, struct slice key);
 
 /* Notes an exchange that was just answered, before it is given up. */
-void trace_slow(struct worker *worker, const struct exchange *exchange, uint64_t answer_bytes);
-void trace_watch(struct worker *worker, const struct exchange *exchange, uint64_t answer_bytes);
+void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t took_us,
+                uint64_t answer_bytes);
+
+/* Finds out whether anybody watches. */
+void trace_look(struct trace *trace);
 
 /* Publishes; once a second. */
 void trace_publish(struct worker *worker);
@@ -102,16 +106,8 @@ static inline void trace_key(struct trace *trace, struct slice key)
 static inline void trace_request(struct worker *worker, const struct exchange *exchange,
                                  uint64_t took_us, uint64_t answer_bytes)
 {
-    struct trace *trace = worker->trace;
-
-    if (!COUNTING) {
-        return;
-    }
-    if (unlikely(took_us >= trace->slow_from_us)) {
-        trace_slow(worker, exchange, answer_bytes);
-    }
-    if (unlikely(atomic_load_explicit(&trace->watch, memory_order_relaxed) != NULL)) {
-        trace_watch(worker, exchange, answer_bytes);
+    if (COUNTING && unlikely(took_us >= worker->trace->note_from_us)) {
+        trace_note(worker, exchange, took_us, answer_bytes);
     }
 }
 

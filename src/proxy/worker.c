@@ -184,6 +184,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             take_client(worker, (struct worker_client_mail *)mail);
             break;
         case WORKER_MAIL_WAKE:
+            trace_look(worker->trace);
             break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
@@ -479,8 +480,8 @@ static void worker_fini(struct worker *worker)
     chunk_pool_fini(&worker->pool);
     free(worker->write_buffer);
     trace_free(worker->trace);
-    for (int i = 0; i < LATENCY_CLASSES; i++) {
-        histogram_fini(&worker->counters.latency[i]);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        histogram_fini(&worker->counters.commands[i].latency);
     }
     histogram_fini(&worker->counters.batch);
 }
