@@ -1,7 +1,9 @@
 #include "control/admin_command.h"
 
 #include "base/log.h"
+#include "control/admin_member.h"
 #include "control/admin_stats.h"
+#include "control/reload.h"
 #include "control/text.h"
 
 #include <stdio.h>
@@ -18,6 +20,16 @@ static bool run_quit(struct admin_call *call)
 {
     (void)call;
     return false;
+}
+
+static bool run_reload(struct admin_call *call)
+{
+    if (reload_run(call->control, call->out)) {
+        evbuffer_add_printf(call->out, "OK\r\n");
+    } else {
+        evbuffer_add_printf(call->out, "ERROR nothing has changed\r\n");
+    }
+    return true;
 }
 
 static bool run_log(struct admin_call *call)
@@ -46,6 +58,14 @@ const struct admin_row admin_rows[] = {
     {"help", "[COMMAND]", "this list, or more about one command", run_help, NULL},
     {"stats", "[GROUP]", "counters, as STAT name value", admin_stats_run,
      "GROUP is servers, pools, workers, commands, latency, settings or memory."},
+    {"servers", "", "every server: state, since when, why, share of the keys",
+     admin_member_servers, NULL},
+    {"eject", "NAME [for 60s]", "take a server out now", admin_member_eject,
+     "NAME is a server's name, or POOL/NAME. Without a time it stays out until restored."},
+    {"drain", "NAME", "send a server no new requests, let it finish, then take it out",
+     admin_member_drain, NULL},
+    {"restore", "NAME", "let an ejected or drained server back", admin_member_restore, NULL},
+    {"reload", "", "take over the edited configuration file", run_reload, NULL},
     {"log", "[LEVEL]", "show or set the log's level", run_log,
      "LEVEL is error, warn, notice, info or debug; it holds until a restart or a reload."},
     {"version", "", "the proxy's version", run_version, NULL},

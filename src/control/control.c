@@ -3,15 +3,22 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/admin.h"
+#include "control/member.h"
 #include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
+#include "control/reload.h"
+#include "control/resolver.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
 
 bool control_open_log(const struct config *config, char *error, size_t error_size)
 {
@@ -34,6 +41,16 @@ bool control_open_log(const struct config *config, char *error, size_t error_siz
     return true;
 }
 
+/* From now on new clients are refused at once rather than left in a backlog. */
+static void stop_listening(struct control *control)
+{
+    const struct topology *topology = control->slot.current;
+
+    for (uint32_t i = 0; i < topology->listener_count; i++) {
+        shutdown(topology->listeners[i].socket->fd, SHUT_RDWR);
+    }
+}
+
 void control_stop(struct control *control)
 {
     struct timeval timeout = {
@@ -49,6 +66,7 @@ void control_stop(struct control *control)
     log_notice("stopping: clients are served what they asked for, for at most %llu ms",
                (unsigned long long)control->config->drain_timeout_ms);
     control->is_stopping = true;
+    stop_listening(control);
     workers_drain(&control->workers);
     evtimer_add(control->drain_timer, &timeout);
 }
@@ -81,7 +99,7 @@ static void on_signal(evutil_socket_t signal_number, short what, void *arg)
         }
         break;
     case SIGHUP:
-        log_warn("SIGHUP: this build cannot reload yet");
+        reload_run(control, NULL);
         break;
     default:
         break;
@@ -106,6 +124,10 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             control->workers_stopped++;
             break;
         case CONTROL_MAIL_VERDICT:
+            member_on_verdict(control, (struct verdict_mail *)mail);
+            break;
+        case CONTROL_MAIL_SURRENDER:
+            member_on_surrender(control, (struct worker_surrender_mail *)mail);
             break;
         }
         free(mail);
@@ -113,6 +135,36 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
     if (control->workers_stopped == control->workers.count) {
         event_base_loopbreak(control->base);
     }
+}
+
+/* Addresses behind some names have changed; they move no key. */
+static void on_addresses(void *arg)
+{
+    struct control *control = arg;
+
+    log_notice("addresses of servers have changed");
+    rebuild_standing(control, NULL, 0);
+}
+
+/* Looks names up and publishes the first topology. */
+static bool init_topology(struct control *control, char *error, size_t error_size)
+{
+    const struct resolver_options system_wide = {0};
+
+    control->resolver = resolver_new(control->base, &system_wide, on_addresses, control);
+    if (control->resolver == NULL || !reload_want_names(control, control->config)) {
+        snprintf(error, error_size, "out of memory");
+        return false;
+    }
+    resolver_wait(control->resolver, FIRST_NAMES_US);
+    if (!rebuild_publish(control, control->config, NULL, 0, error, error_size)) {
+        return false;
+    }
+    if (!members_adopt(control, control->slot.current)) {
+        snprintf(error, error_size, "out of memory");
+        return false;
+    }
+    return true;
 }
 
 /* Makes the loop and what it waits for. */
@@ -143,6 +195,11 @@ static bool init_events(struct control *control)
 
 static void fini(struct control *control)
 {
+    if (control->mail_event != NULL) {
+        on_mail(-1, 0, control); /* what workers said last */
+        event_free(control->mail_event);
+        mailbox_fini(&control->mailbox);
+    }
     admin_free(control->admin);
     metrics_free(control->metrics);
     for (size_t i = 0; i < ARRAY_LEN(control->signal_events); i++) {
@@ -153,19 +210,9 @@ static void fini(struct control *control)
     if (control->drain_timer != NULL) {
         event_free(control->drain_timer);
     }
-    if (control->mail_event != NULL) {
-        struct list mails;
-        struct list *at;
-
-        event_free(control->mail_event);
-        list_init(&mails);
-        mailbox_take(&control->mailbox, &mails);
-        while ((at = list_pop(&mails)) != NULL) {
-            free(list_entry(at, struct mail, link));
-        }
-        mailbox_fini(&control->mailbox);
-    }
-    rebuild_fini(control);
+    members_free(control);
+    resolver_free(control->resolver);
+    rebuild_drop_fresh(control);
     topology_slot_fini(&control->slot);
     if (control->base != NULL) {
         event_base_free(control->base);
@@ -179,7 +226,7 @@ static void fini(struct control *control)
 static bool start(struct control *control, bool detach, char *error, size_t error_size)
 {
     process_raise_descriptor_limit(control->config->max_clients);
-    if (!rebuild_first(control, error, error_size)) {
+    if (!rebuild_open_listens(control, control->config, error, error_size)) {
         return false;
     }
     if (control->config->has_admin) {
@@ -201,7 +248,8 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         snprintf(error, error_size, "cannot start the admin port");
         return false;
     }
-    return workers_start(&control->workers, control->config->workers, &control->slot,
+    return init_topology(control, error, error_size) &&
+           workers_start(&control->workers, control->config->workers, &control->slot,
                          &control->mailbox, error, error_size);
 }
 
@@ -210,6 +258,7 @@ int control_run(struct config *config, bool detach)
     struct control control = {.config = config};
     char error[600] = "";
 
+    control.random = (uint64_t)getpid() * 2654435761u ^ clock_wall_us();
     control.started_us = clock_us();
     control.started_wall_us = clock_wall_us();
     topology_slot_init(&control.slot);

@@ -14,6 +14,8 @@
 #include <event2/event.h>
 
 struct admin;
+struct member;
+struct resolver;
 struct metrics;
 
 /* What changes of the topology came to. Whoever makes a change counts it here. */
@@ -45,6 +47,11 @@ struct control {
     struct change_counts changes;
     bool is_stopping;
     int exit_status;
+    struct resolver *resolver;
+    struct member **members; /* by server slot; NULL where none */
+    uint32_t member_count;
+    uint64_t adoptions;
+    uint64_t random;
     /* listening sockets opened for the topology being built */
     struct listen_socket **fresh;
     size_t fresh_count;

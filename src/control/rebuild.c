@@ -2,9 +2,11 @@
 
 #include "base/log.h"
 #include "base/socket.h"
+#include "control/member.h"
+#include "control/resolver.h"
+#include "ring/compare.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +30,6 @@ static struct listen_socket *find_open(const struct control *control,
     return NULL;
 }
 
-/* Looks a name up; blocks. */
-static bool resolve_listen(const struct address *address, struct endpoint *endpoint)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found = NULL;
-    char port[8];
-
-    if (address_to_endpoint(address, endpoint)) {
-        return true;
-    }
-    snprintf(port, sizeof(port), "%u", address->port);
-    if (getaddrinfo(address->host, port, &hints, &found) != 0) {
-        return false;
-    }
-    memcpy(&endpoint->at, found->ai_addr, found->ai_addrlen);
-    endpoint->len = found->ai_addrlen;
-    freeaddrinfo(found);
-    return true;
-}
-
 /* Opens the socket for one listen line and notes it among the fresh ones. */
 static bool open_listen(struct control *control, const struct config_listen *listen, char *error,
                         size_t error_size)
@@ -58,8 +40,8 @@ static bool open_listen(struct control *control, const struct config_listen *lis
     char text[ADDRESS_TEXT_MAX];
 
     address_format(&listen->address, text, sizeof(text));
-    if (!resolve_listen(&listen->address, &endpoint)) {
-        snprintf(error, error_size, "cannot listen on %s: the name does not resolve", text);
+    if (!address_to_endpoint(&listen->address, &endpoint)) {
+        snprintf(error, error_size, "cannot listen on %s: not an address", text);
         return false;
     }
     fresh = realloc(control->fresh, (control->fresh_count + 1) * sizeof(fresh[0]));
@@ -85,9 +67,8 @@ static bool open_listen(struct control *control, const struct config_listen *lis
     return true;
 }
 
-/* Opens every listen line that is not open yet. */
-static bool open_listens(struct control *control, const struct config *config, char *error,
-                         size_t error_size)
+bool rebuild_open_listens(struct control *control, const struct config *config, char *error,
+                          size_t error_size)
 {
     for (size_t p = 0; p < config->pool_count; p++) {
         const struct config_pool *pool = &config->pools[p];
@@ -102,7 +83,7 @@ static bool open_listens(struct control *control, const struct config *config, c
     return true;
 }
 
-static void drop_fresh(struct control *control)
+void rebuild_drop_fresh(struct control *control)
 {
     for (size_t i = 0; i < control->fresh_count; i++) {
         listen_socket_put(control->fresh[i]);
@@ -117,40 +98,106 @@ static struct listen_socket *source_listen(void *arg, const struct config_listen
     return listen_socket_get(find_open(arg, &listen->address));
 }
 
+static enum server_standing source_standing(void *arg, const struct server *server, bool *is_cut)
+{
+    const struct member *member = member_find(arg, server);
+
+    *is_cut = false;
+    return member != NULL ? member_standing(member, is_cut) : STANDING_LIVE;
+}
+
 static uint32_t source_resolve(void *arg, const struct address *address,
                                struct endpoint *endpoints)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    char port[8];
-    uint32_t n = 0;
+    struct control *control = arg;
 
-    (void)arg;
-    if (address_to_endpoint(address, &endpoints[0])) {
-        return 1;
+    return resolver_lookup(control->resolver, address, endpoints);
+}
+
+/* Numbers of before's servers by the numbers of after's; PLACEMENT_NONE where one is new. */
+static uint32_t *match_servers(const struct topology_pool *before,
+                               const struct topology_pool *after)
+{
+    uint32_t *same = malloc(after->server_count * sizeof(same[0]));
+
+    for (uint32_t a = 0; same != NULL && a < after->server_count; a++) {
+        same[a] = PLACEMENT_NONE;
+        for (uint32_t i = 0; i < before->server_count; i++) {
+            uint32_t b = (a + i) % before->server_count; /* mostly in the same order */
+
+            if (before->servers[b].server == after->servers[a].server) {
+                same[a] = b;
+                break;
+            }
+        }
     }
-    snprintf(port, sizeof(port), "%u", address->port);
-    if (getaddrinfo(address->host, port, &hints, &found) != 0) {
-        log_warn("server %s: the name does not resolve", address->host);
+    return same;
+}
+
+/* What placement_find would say of each server: 0 or 1. GATED counts as what it was. */
+static bool lives_differ(const struct topology_pool *before, const struct topology_pool *after)
+{
+    if (before->server_count != after->server_count) {
+        return true;
+    }
+    for (uint32_t s = 0; s < after->server_count; s++) {
+        if ((before->live[s] == STANDING_OUT) != (after->live[s] == STANDING_OUT) ||
+            before->servers[s].server != after->servers[s].server) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The share of a pool's key space whose server is another one. */
+static double pool_moved(const struct topology_pool *before, const struct topology_pool *after)
+{
+    uint32_t *same;
+    double moved;
+
+    if (before->placement == after->placement && !lives_differ(before, after)) {
         return 0;
     }
-    for (struct addrinfo *at = found; at != NULL && n < TOPOLOGY_ENDPOINTS_MAX; at = at->ai_next) {
-        memcpy(&endpoints[n].at, at->ai_addr, at->ai_addrlen);
-        endpoints[n++].len = at->ai_addrlen;
+    same = match_servers(before, after);
+    if (same == NULL) {
+        return 0;
     }
-    freeaddrinfo(found);
-    return n;
+    moved = placement_moved(before->placement, before->live, after->placement, after->live, same);
+    free(same);
+    return moved;
 }
 
-static enum server_standing source_standing(void *arg, const struct server *server, bool *is_cut)
+/* The same for all pools that stand in both, at most one's worth each. */
+static void say_moved(struct control *control, const struct topology *before,
+                      const struct topology *after, char *out, size_t size)
 {
-    (void)arg;
-    (void)server;
-    *is_cut = false;
-    return STANDING_LIVE;
+    size_t at = 0;
+
+    control->changes.moved = 0;
+    out[0] = '\0';
+    for (uint32_t a = 0; a < after->pool_count; a++) {
+        for (uint32_t b = 0; b < before->pool_count; b++) {
+            double moved;
+            int n;
+
+            if (strcmp(before->pools[b].name, after->pools[a].name) != 0) {
+                continue;
+            }
+            moved = pool_moved(&before->pools[b], &after->pools[a]);
+            if (moved <= 0) {
+                continue;
+            }
+            control->changes.moved += moved / after->pool_count;
+            control->changes.moved_sum += moved / after->pool_count;
+            n = snprintf(out + at, size - at, "%s%.2f %% of pool %s's keys move",
+                         at == 0 ? "; " : ", ", moved * 100, after->pools[a].name);
+            at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
+        }
+    }
 }
 
-bool rebuild_first(struct control *control, char *error, size_t error_size)
+bool rebuild_publish(struct control *control, const struct config *config, char *moved,
+                     size_t moved_size, char *error, size_t error_size)
 {
     struct topology_source source = {
         .arg = control,
@@ -158,20 +205,28 @@ bool rebuild_first(struct control *control, char *error, size_t error_size)
         .listen = source_listen,
         .standing = source_standing,
     };
-    struct topology *topology = NULL;
+    struct topology *topology =
+        topology_new(config, control->slot.current, &source, error, error_size);
 
-    if (open_listens(control, control->config, error, error_size)) {
-        topology = topology_new(control->config, control->slot.current, &source, error, error_size);
-    }
-    drop_fresh(control);
+    rebuild_drop_fresh(control);
     if (topology == NULL) {
         return false;
     }
+    if (moved != NULL && control->slot.current != NULL) {
+        say_moved(control, control->slot.current, topology, moved, moved_size);
+    }
     topology_publish(&control->slot, topology);
+    if (control->workers.count > 0) {
+        workers_wake(&control->workers);
+    }
     return true;
 }
 
-void rebuild_fini(struct control *control)
+void rebuild_standing(struct control *control, char *moved, size_t moved_size)
 {
-    drop_fresh(control);
+    char error[256];
+
+    if (!rebuild_publish(control, control->config, moved, moved_size, error, sizeof(error))) {
+        log_error("the topology could not be rebuilt: %s", error);
+    }
 }

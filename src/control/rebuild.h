@@ -1,16 +1,28 @@
 /*
  * Builds topologies from the configuration: opens listening sockets, looks up
- * addresses, publishes. Runs on the main thread.
+ * addresses, publishes, and says what moved. Runs on the main thread.
  */
 #ifndef CONTROL_REBUILD_H
 #define CONTROL_REBUILD_H
 
 #include "control/control.h"
 
-/* Builds and publishes the first topology. False with a sentence in error. */
-MUST_CHECK bool rebuild_first(struct control *control, char *error, size_t error_size);
+/* Opens every listen line of config that is not open yet. False with a sentence in error. */
+MUST_CHECK bool rebuild_open_listens(struct control *control, const struct config *config,
+                                     char *error, size_t error_size);
 
-/* Lets go of what building holds. */
-void rebuild_fini(struct control *control);
+/* Closes what was opened for a topology that was not published. */
+void rebuild_drop_fresh(struct control *control);
+
+/*
+ * Builds the topology of config and publishes it; its listens are open. NULL or moved: where to
+ * say how much of the key space moved, " (12.5 % of the keys move)", or nothing. False with a
+ * sentence in error, and nothing changed.
+ */
+MUST_CHECK bool rebuild_publish(struct control *control, const struct config *config, char *moved,
+                                size_t moved_size, char *error, size_t error_size);
+
+/* The same for the configuration in force: a standing or an address changed. */
+void rebuild_standing(struct control *control, char *moved, size_t moved_size);
 
 #endif

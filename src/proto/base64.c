@@ -71,3 +71,26 @@ size_t base64_decode(struct slice text, char *out)
     }
     return written;
 }
+
+size_t base64_encode(struct slice bytes, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t n = 0;
+
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t left = bytes.len - i;
+        uint32_t three = (uint32_t)(unsigned char)bytes.data[i] << 16;
+
+        three |= left > 1 ? (uint32_t)(unsigned char)bytes.data[i + 1] << 8 : 0;
+        three |= left > 2 ? (uint32_t)(unsigned char)bytes.data[i + 2] : 0;
+        out[n++] = digits[three >> 18];
+        out[n++] = digits[three >> 12 & 63];
+        out[n++] = digits[three >> 6 & 63];
+        out[n++] = digits[three & 63];
+        if (left < 3) {
+            out[n - 1] = '=';
+            out[n - 2] = left == 1 ? '=' : out[n - 2];
+        }
+    }
+    return n;
+}

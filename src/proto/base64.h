@@ -15,4 +15,7 @@
  */
 size_t base64_decode(struct slice text, char *out);
 
+/* Encodes with padding into out, which has room for (bytes.len + 2) / 3 * 4; returns how many. */
+size_t base64_encode(struct slice bytes, char *out);
+
 #endif

@@ -144,8 +144,9 @@ static void judge_flags(struct request *request, const struct line *line, size_t
             flags->has_unknown = true;
             flags->is_repeatable = false;
             flags->error = ANSWER_NONE;
-        } else if (flags->has_unknown && flags->error != ANSWER_NONE) {
-            flags->error = ANSWER_INVALID_FLAG;
+        }
+        if (flags->has_unknown && request->key.len == 0) {
+            flags->error = ANSWER_INVALID_FLAG; /* no server to ask: the key has no bytes */
             return;
         }
     }
@@ -229,19 +230,29 @@ static bool is_ms_mode(char mode)
 }
 
 /*
+ * What 1.6.18 would refuse a line with that is otherwise left to the server.
+ * It comes before anything wrong with the block.
+ */
+static enum answer_id find_server_error(const struct meta_flags *flags, enum answer_id otherwise)
+{
+    if (flags->has_unknown) {
+        return ANSWER_INVALID_FLAG;
+    }
+    return is_ms_mode(flags->mode) ? otherwise : ANSWER_BAD_MS_MODE;
+}
+
+/*
  * A value over the limit never reaches a server, which would have removed the
  * old one in every mode, so an md is sent in its place.
  */
 static void refuse_large(struct request *request, const struct meta_flags *flags,
                          size_t value_bytes)
 {
+    enum answer_id error = find_server_error(flags, ANSWER_TOO_LARGE);
+
     request->swallow_bytes = value_bytes + 2;
-    if (flags->has_unknown) {
-        verdict_answer(request, ANSWER_INVALID_FLAG);
-        return;
-    }
-    if (!is_ms_mode(flags->mode)) {
-        verdict_answer(request, ANSWER_BAD_MS_MODE);
+    if (error != ANSWER_TOO_LARGE) {
+        verdict_answer(request, error);
         return;
     }
     struct line_writer writer = verdict_writer(request);
@@ -293,7 +304,9 @@ static enum parse_status judge_set(struct request *request, struct line *line,
         return PARSE_DONE;
     }
     enum parse_status status = block_take(request, line, value_bytes);
-    if (status == PARSE_DONE && request->route != ROUTE_LOCAL) {
+    if (status == PARSE_DONE && request->route == ROUTE_LOCAL) {
+        verdict_answer(request, find_server_error(&flags, ANSWER_BAD_CHUNK));
+    } else if (status == PARSE_DONE) {
         request->quiet = flags.quiet_count > 0;
         bool is_sendable = line->is_canonical && !request->quiet &&
                            word_is_u64(line->words[WORD_LENGTH], value_bytes);

@@ -48,14 +48,19 @@ void backend_set_free(struct backend_set *set)
     free(set);
 }
 
-bool backend_set_is_idle(const struct backend_set *set)
+bool backend_set_is_quiet(const struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
         if (set->backends[i].first != NULL) {
             return false;
         }
     }
-    return list_is_empty(&set->lingering) && set->standing_in == 0;
+    return list_is_empty(&set->lingering);
+}
+
+bool backend_set_is_idle(const struct backend_set *set)
+{
+    return set->standing_in == 0 && backend_set_is_quiet(set);
 }
 
 enum server_standing backend_set_standing(const struct backend_set *set)
@@ -97,6 +102,7 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
     mail->server = server_get(set->server);
     mail->cause = (int)cause;
     mail->begun_us = begun_us;
+    mail->ended_us = worker->now_us;
     mailbox_post(worker->all->control, &mail->mail);
 }
 

@@ -23,6 +23,9 @@ enum server_standing backend_set_standing(const struct backend_set *set);
 /* True where its requests are not to be sent, nor what is under way waited for. */
 bool backend_set_is_cut(const struct backend_set *set);
 
+/* True where nothing is under way to it, and nothing lingers. */
+bool backend_set_is_quiet(const struct backend_set *set);
+
 /* True where nothing is under way to it or on its behalf, and nothing lingers. */
 bool backend_set_is_idle(const struct backend_set *set);
 

@@ -73,11 +73,7 @@ void listener_resume(struct listener *listener)
 /* Descriptors or memory ran out: the backlog waits until some are free again. */
 static void pause_accepting(struct listener *listener, int error)
 {
-    if (error == EBADF || error == EINVAL) {
-        log_error("accept: %s", strerror(error));
-    } else {
-        log_warn("accepting clients is paused: %s", strerror(error));
-    }
+    log_warn("accepting clients is paused: %s", strerror(error));
     count(&listener->worker->counters, COUNTER_ACCEPT_PAUSES);
     listener->is_paused = true;
     event_del(&listener->event);
@@ -155,8 +151,10 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
         struct worker *to;
 
         if (peer == -1) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM ||
-                errno == EBADF || errno == EINVAL) {
+            if (errno == EINVAL) {
+                listener_stop(listener); /* the socket was shut: the proxy stops */
+            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                       errno == ENOMEM) {
                 pause_accepting(listener, errno);
             }
             return; /* none left, or one that was gone already */

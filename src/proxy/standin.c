@@ -139,10 +139,19 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
     }
 }
 
-/* True where nothing sent to the server, or on its behalf to others, can still take effect. */
-static bool is_quiet(const struct backend_set *set)
+/* True where the wait is over. */
+static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
-    return backend_set_is_idle(set);
+    switch (quiet) {
+    case SURRENDER_WHEN_QUIET:
+        return backend_set_is_quiet(set);
+    case SURRENDER_WHEN_ALL_QUIET:
+        return backend_set_is_idle(set);
+    case SURRENDER_AT_ONCE:
+    case SURRENDER_NOTES_AT_ONCE:
+        break;
+    }
+    return true;
 }
 
 void standin_surrender(struct worker *worker)
@@ -155,15 +164,17 @@ void standin_surrender(struct worker *worker)
         bool is_known = set != NULL && set->server == mail->server;
 
         if (worker->topology->generation < mail->generation ||
-            (is_known && mail->wants_quiet && !is_quiet(set))) {
+            (is_known && !is_ripe(set, mail->quiet))) {
             continue;
         }
         list_remove(&mail->mail.link);
         mail->mail.kind = CONTROL_MAIL_SURRENDER;
         mail->entries = NULL;
-        mail->is_overflowed = is_known && set->journal.is_overflowed;
-        mail->needs_flush = is_known && set->journal.needs_flush;
-        if (is_known && mail->wants_quiet) {
+        mail->is_overflowed = false;
+        mail->needs_flush = false;
+        if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
+            mail->is_overflowed = set->journal.is_overflowed;
+            mail->needs_flush = set->journal.needs_flush;
             mail->entries = journal_take(&set->journal);
         }
         mailbox_post(worker->all->control, &mail->mail);

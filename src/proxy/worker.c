@@ -401,7 +401,7 @@ void workers_wake(struct workers *workers)
 }
 
 bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
-                         bool wants_quiet, bool closes)
+                         enum surrender_quiet quiet, bool closes, uint32_t ticket)
 {
     struct list mails;
     struct list *at;
@@ -421,7 +421,8 @@ bool workers_ask_journal(struct workers *workers, struct server *server, uint64_
         mail->mail.kind = WORKER_MAIL_SURRENDER;
         mail->server = server_get(server);
         mail->generation = generation;
-        mail->wants_quiet = wants_quiet;
+        mail->quiet = quiet;
+        mail->ticket = ticket;
         mail->closes = closes;
         list_add_tail(&mails, &mail->mail.link);
     }

@@ -86,12 +86,21 @@ enum worker_mail {
     WORKER_MAIL_STOP,
 };
 
+/* What a worker waits for before it answers, and whether its notes come with the answer. */
+enum surrender_quiet {
+    SURRENDER_AT_ONCE,        /* the topology is adopted; no notes */
+    SURRENDER_WHEN_QUIET,     /* and nothing sent to the server can still take effect; notes */
+    SURRENDER_WHEN_ALL_QUIET, /* nor anything sent to others on its behalf; notes */
+    SURRENDER_NOTES_AT_ONCE,  /* the topology is adopted; notes */
+};
+
 /* Asks for a server's journal; goes back to the control thread with it. */
 struct worker_surrender_mail {
     struct mail mail;
     struct server *server; /* a reference */
     uint64_t generation;   /* of the topology that must have been adopted first */
-    bool wants_quiet;      /* wait until nothing is under way, and hand the journal over */
+    uint32_t ticket;       /* of the asking; comes back */
+    enum surrender_quiet quiet;
     bool closes;           /* the server's process is another one: its connections are dead */
     struct journal_entry *entries;
     bool is_overflowed;
@@ -104,6 +113,7 @@ struct verdict_mail {
     struct server *server; /* a reference */
     int cause;             /* enum leg_cause */
     uint64_t begun_us;     /* when what failed was begun */
+    uint64_t ended_us;     /* when that was seen */
 };
 
 struct worker_client_mail {
@@ -133,7 +143,8 @@ void workers_wake(struct workers *workers);
  * out of memory, nobody was asked.
  */
 MUST_CHECK bool workers_ask_journal(struct workers *workers, struct server *server,
-                                    uint64_t generation, bool wants_quiet, bool closes);
+                                    uint64_t generation, enum surrender_quiet quiet, bool closes,
+                                    uint32_t ticket);
 
 /* Asks all to take no new clients and to stop once the present ones are served. */
 void workers_drain(struct workers *workers);

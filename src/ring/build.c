@@ -1,7 +1,9 @@
 /*
- * placement_new: checks the options, counts, makes one allocation and fills it.
+ * Checks the options, counts, makes one allocation and fills it.
  * Labels and unsorted points are scratch and gone when it returns.
  */
+#include "ring/build.h"
+
 #include "ring/label.h"
 #include "ring/layout.h"
 #include "ring/points.h"
@@ -34,16 +36,6 @@ struct build {
     size_t cells;
 };
 
-const char *placement_word(size_t i)
-{
-    return recipe_name(i);
-}
-
-const char *placement_word_help(size_t i)
-{
-    return recipe_summary(i);
-}
-
 static void say_unknown(const char *word, char *error, size_t size)
 {
     char allowed[WORDS_TEXT_MAX];
@@ -56,9 +48,8 @@ static void say_unknown(const char *word, char *error, size_t size)
     snprintf(error, size, "placement: unknown '%s', allowed: %s", word, allowed);
 }
 
-/* Finds the row and puts into it what the options change. */
-static bool read_options(const struct placement_options *options, struct recipe *recipe,
-                         uint64_t *seed, char *error, size_t size)
+bool build_read_options(const struct placement_options *options, struct recipe *recipe,
+                        uint64_t *seed, char *error, size_t size)
 {
     static const char seeded[] = "xxh3:";
     const char *word = options->placement != NULL ? options->placement : "ketama";
@@ -108,15 +99,6 @@ static bool read_options(const struct placement_options *options, struct recipe 
     }
     recipe->count = options->points;
     return true;
-}
-
-bool placement_options_check(const struct placement_options *options, char *error,
-                             size_t error_size)
-{
-    struct recipe recipe;
-    uint64_t seed;
-
-    return read_options(options, &recipe, &seed, error, error_size);
 }
 
 static bool check_weights(const struct build *build, char *error, size_t size)
@@ -380,14 +362,14 @@ static struct placement *assemble(const struct build *build,
     return placement;
 }
 
-struct placement *placement_new(const struct placement_options *options,
-                                const struct placement_server *servers, size_t count, char *error,
-                                size_t error_size)
+struct placement *build_listed(const struct placement_options *options,
+                               const struct placement_server *servers, size_t count, char *error,
+                               size_t error_size)
 {
     struct build build = {.count = count};
     struct placement *placement = NULL;
 
-    if (!read_options(options, &build.recipe, &build.seed, error, error_size)) {
+    if (!build_read_options(options, &build.recipe, &build.seed, error, error_size)) {
         return NULL;
     }
     if (count == 0 || count > UINT32_MAX / 2) {
@@ -414,8 +396,7 @@ struct placement *placement_new(const struct placement_options *options,
     return placement;
 }
 
-struct placement *placement_from_points(const struct placement_point *points, size_t count,
-                                        size_t servers)
+struct placement *build_drawn(const struct placement_point *points, size_t count, size_t servers)
 {
     const size_t bytes =
         sizeof(struct placement) + servers * sizeof(uint32_t) + 16 + ring_bytes(count);
@@ -448,14 +429,4 @@ struct placement *placement_from_points(const struct placement_point *points, si
         return NULL;
     }
     return placement;
-}
-
-char *placement_describe(const struct placement *placement, char *out, size_t size)
-{
-    const struct recipe *recipe = &placement->recipe;
-
-    snprintf(out, size, "%s, keys by %s, %zu %s", recipe->name,
-             hash_name(recipe->key_hash, recipe->family), placement_points(placement),
-             recipe->kind == KIND_TABLE ? "cells" : "points");
-    return out;
 }

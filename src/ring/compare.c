@@ -4,7 +4,9 @@
  * nothing to do with each other and parts are products of shares; what is left
  * is counted over a sample of keys, the same in every run.
  */
-#include "ring/layout.h"
+#include "ring/compare.h"
+
+#include "ring/lookup.h"
 #include "ring/table.h"
 
 #include <math.h>
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLE_KEYS = 1 << 19,
+    SAMPLE_KEYS = 1 << 17,
     DISCRETE_BITS = 15,   /* so few values are simply gone through */
     PERIOD_MAX = 1 << 24, /* of two tables by remainder */
 };

@@ -68,35 +68,11 @@ size_t placement_points(const struct placement *placement); /* points, or cells 
 /* How many points, or cells, this server has; 0 where a placement has none. */
 size_t placement_points_of(const struct placement *placement, uint32_t server);
 
+/* False: the weights of servers do not count. */
+bool placement_takes_weights(const struct placement *placement);
+
 /* One line: placement, hash, points. Returns out. */
 char *placement_describe(const struct placement *placement, char *out, size_t size);
-
-/*
- * Writes each server's share of the key space, all of it adding up to 1 (or to 0
- * where none is live). live as in placement_find. True: exact. False: what it
- * comes to on average, or counted over a sample of keys.
- */
-bool placement_shares(const struct placement *placement, const uint8_t *live, double *shares);
-
-/* Takes one part of the key space: who had it, who has it; PLACEMENT_NONE: nobody live. */
-typedef void placement_flow_fn(void *arg, uint32_t from, uint32_t to, double part);
-
-/*
- * Goes through the key space and says for each part its server before and after;
- * the parts add up to 1, and a pair may come many times. True: exact; false:
- * counted over a sample of keys. O(points) where both are rings of one key hash.
- */
-bool placement_compare(const struct placement *before, const uint8_t *before_live,
-                       const struct placement *after, const uint8_t *after_live,
-                       placement_flow_fn *flow, void *arg);
-
-/*
- * The part of the key space whose server is another one. same: for each server
- * of after the number it has in before, or PLACEMENT_NONE; NULL: the same numbers.
- */
-double placement_moved(const struct placement *before, const uint8_t *before_live,
-                       const struct placement *after, const uint8_t *after_live,
-                       const uint32_t *same);
 
 /* A point of a ring that is drawn by hand, as in worked examples. */
 struct placement_point {

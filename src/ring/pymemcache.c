@@ -6,6 +6,7 @@
 
 #include "ring/java.h"
 #include "ring/label.h"
+#include "ring/lookup.h"
 
 #include <stdio.h>
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 #include <unistd.h>
 
 struct listen_socket *listen_socket_get(struct listen_socket *socket)
@@ -118,6 +119,75 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
     return true;
 }
 
+static void digest_text(XXH3_state_t *state, const char *text)
+{
+    if (text != NULL) {
+        XXH3_128bits_update(state, text, strlen(text) + 1);
+    } else {
+        XXH3_128bits_update(state, "\1", 1);
+    }
+}
+
+/* A number that tells apart what a placement is built from. False: out of memory. */
+static bool fingerprint(const struct config_pool *config, uint64_t out[2])
+{
+    XXH3_state_t *state = XXH3_createState();
+    XXH128_hash_t hash;
+
+    if (state == NULL) {
+        return false;
+    }
+    XXH3_128bits_reset(state);
+    digest_text(state, config->placement);
+    digest_text(state, config->key_hash);
+    digest_text(state, config->hash_tag);
+    digest_text(state, config->hash_skip);
+    XXH3_128bits_update(state, &config->points, sizeof(config->points));
+    for (size_t i = 0; i < config->server_count; i++) {
+        const struct config_server *server = &config->servers[i];
+
+        digest_text(state, server->address.host);
+        XXH3_128bits_update(state, &server->address.port, sizeof(server->address.port));
+        digest_text(state, server->name);
+        XXH3_128bits_update(state, &server->weight, sizeof(server->weight));
+    }
+    hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    out[0] = hash.low64;
+    out[1] = hash.high64;
+    return true;
+}
+
+/* Takes the placement of the earlier generation where it is the same, or builds one. */
+static bool pool_place(struct topology_pool *pool, const struct config_pool *config,
+                       const struct topology *previous, char *error, size_t error_size)
+{
+    uint64_t print[2];
+
+    if (!fingerprint(config, print)) {
+        return false;
+    }
+    for (uint32_t p = 0; previous != NULL && p < previous->pool_count; p++) {
+        struct placement_share *share = previous->pools[p].share;
+
+        if (memcmp(share->fingerprint, print, sizeof(print)) == 0) {
+            atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
+            pool->share = share;
+            pool->placement = share->placement;
+            return true;
+        }
+    }
+    pool->share = calloc(1, sizeof(*pool->share));
+    if (pool->share == NULL) {
+        return false;
+    }
+    atomic_init(&pool->share->refs, 1);
+    memcpy(pool->share->fingerprint, print, sizeof(print));
+    pool->share->placement = pool_placement_new(config, error, error_size);
+    pool->placement = pool->share->placement;
+    return pool->placement != NULL;
+}
+
 static bool pool_init(struct topology_pool *pool, const struct config_pool *config,
                       const struct topology *previous, const struct topology_source *source,
                       char *error, size_t error_size)
@@ -125,25 +195,20 @@ static bool pool_init(struct topology_pool *pool, const struct config_pool *conf
     snprintf(error, error_size, "out of memory");
     pool->name = strdup(config->name);
     pool->prefix = strdup(config->prefix);
-    pool->share = calloc(1, sizeof(*pool->share));
-    if (pool->name == NULL || pool->prefix == NULL || pool->share == NULL) {
+    if (pool->name == NULL || pool->prefix == NULL) {
         return false;
     }
-    atomic_init(&pool->share->refs, 1);
     pool->prefix_len = strlen(pool->prefix);
     pool->connections = config->connections;
     pool->connect_timeout_us = config->connect_timeout_ms * 1000;
     pool->request_timeout_us = config->request_timeout_ms * 1000;
-    pool->fall = config->fall;
     pool->on_failure = config->on_failure;
     pool->rejoin = config->rejoin;
     pool->allow_flush = config->allow_flush;
     if (!pool_add_servers(pool, config, previous, source)) {
         return false;
     }
-    pool->share->placement = pool_placement_new(config, error, error_size);
-    pool->placement = pool->share->placement;
-    return pool->placement != NULL;
+    return pool_place(pool, config, previous, error, error_size);
 }
 
 /* Adds pool number p to the listener of the address, keeping the longest prefix first. */

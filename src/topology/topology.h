@@ -30,6 +30,7 @@ void listen_socket_put(struct listen_socket *socket);
 struct placement_share {
     _Atomic uint32_t refs;
     struct placement *placement;
+    uint64_t fingerprint[2]; /* of everything it was built from */
 };
 
 /* What a server may be asked, as the topology's "live" says; placement takes all but OUT. */
@@ -60,7 +61,6 @@ struct topology_pool {
     unsigned connections;
     uint64_t connect_timeout_us;
     uint64_t request_timeout_us;
-    unsigned fall;
     enum config_on_failure on_failure;
     enum config_rejoin rejoin;
     bool allow_flush;

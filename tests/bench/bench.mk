@@ -11,6 +11,6 @@ $(LOAD): $(LOAD_OBJS)
 load: $(LOAD) ## build the load generator
 
 .PHONY: bench
-bench: all $(BENCH_BINS) $(LOAD) ## ring lookups, then the proxy beside nutcracker and memcached
+bench: $(BUILD)/ketamad $(BENCH_BINS) $(LOAD) ## ring lookups, then the proxy beside nutcracker and memcached
 	@set -e; for program in $(BENCH_BINS); do echo "== $${program##*/}"; $$program; done
 	scripts/bench --ketamad $(BUILD)/ketamad --load $(LOAD) $(BENCH_ARGS)

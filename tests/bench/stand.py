@@ -113,6 +113,7 @@ class Bench:
                 raise BenchError("--own-core: there is one core only")
             self.other_cores = set(cores[:-1])
         self.servers = []
+        self.prefix = []  # of the command of a peer: a tool to run it under
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -121,9 +122,9 @@ class Bench:
         self.stack.callback(daemon.stop)
         return daemon
 
-    def start_memcached(self, name, cores):
+    def start_memcached(self, name, cores, prefix=()):
         port = free_port()
-        command = [self.options.memcached, "-l", "127.0.0.1", "-p", str(port), "-U", "0",
+        command = [*prefix, self.options.memcached, "-l", "127.0.0.1", "-p", str(port), "-U", "0",
                    "-t", "1", "-m", str(MEMORY_MB), "-c", "15000"]
         if os.getuid() == 0:
             command += ["-u", "root"]
@@ -145,7 +146,7 @@ class Bench:
                 out.write(f"key_hash = {self.options.key_hash}\n")
             for server in self.servers:
                 out.write(f"server = {server.address}\n")
-        return Daemon("ketamad", [program, "-c", config], port, self.proxy_cores,
+        return Daemon("ketamad", self.prefix + [program, "-c", config], port, self.proxy_cores,
                       self.path("ketamad.log"))
 
     def start_nutcracker(self):
@@ -157,8 +158,9 @@ class Bench:
                       "  servers:\n")
             for server in self.servers:
                 out.write(f"   - {server.address}:1\n")
-        command = [self.options.nutcracker, "-v", "4", "-o", self.path("nutcracker.log"),
-                   "-c", config, "-a", "127.0.0.1", "-s", str(free_port())]
+        command = self.prefix + [self.options.nutcracker, "-v", "4",
+                                 "-o", self.path("nutcracker.log"),
+                                 "-c", config, "-a", "127.0.0.1", "-s", str(free_port())]
         return Daemon("nutcracker", command, port, self.proxy_cores, self.path("nutcracker.out"))
 
     def start_peer(self, peer):
@@ -167,7 +169,7 @@ class Bench:
             return self.start_ketamad(workers, program)
         if name == "nutcracker":
             return self.start_nutcracker()
-        return self.start_memcached("memcached-alone", self.proxy_cores)
+        return self.start_memcached("memcached-alone", self.proxy_cores, self.prefix)
 
     def load_command(self, address, arguments):
         return [self.options.load, "--json", "--address", address] + arguments

@@ -22,11 +22,10 @@ struct run {
     struct side other; /* what is compared with it */
     bool strict;       /* the other is memcached too */
     unsigned timeout_ms;
-    /* the last difference */
-    char why[128];
-    struct bytes left, right; /* both replies to its stream */
-    struct difference at;
-    size_t stream;
+    struct difference found;  /* the last */
+    char why[128];            /* what found.why may be */
+    size_t stream;            /* the number of its stream */
+    struct bytes left, right; /* both replies to that */
 };
 
 /* plain: the side is memcached, to be sent what suits it where the two differ. */
@@ -81,7 +80,7 @@ static bool take_extras(struct run *run, const struct stream *stream)
         at = (size_t)(found - reply->data) + mark;
         if (reply->len - at < strlen(command->extra) ||
             memcmp(reply->data + at, command->extra, strlen(command->extra)) != 0) {
-            run->at = (struct difference){at, at, NULL};
+            run->found = (struct difference){at, at, run->why};
             snprintf(run->why, sizeof(run->why), "not the answer specified: %.*s",
                      (int)strlen(command->extra) - 2, command->extra);
             return false;
@@ -104,7 +103,7 @@ static void keep_difference(struct run *run, size_t stream)
 static bool run_stream(struct run *run, const struct stream *stream, size_t number,
                        struct cas_book *book)
 {
-    run->at = (struct difference){0};
+    run->found = (struct difference){.why = run->why};
     if (!side_connect(&run->one) || !side_connect(&run->other)) {
         snprintf(run->why, sizeof(run->why), "%s: cannot connect: %s",
                  run->one.fd == -1 ? run->one.name : run->other.name, strerror(errno));
@@ -117,20 +116,19 @@ static bool run_stream(struct run *run, const struct stream *stream, size_t numb
     if (!sides_exchange(&run->one, &run->other, stream, run->timeout_ms)) {
         snprintf(run->why, sizeof(run->why), "%s: no end of the replies within %u ms",
                  run->one.ended ? run->other.name : run->one.name, run->timeout_ms);
-        run->at = (struct difference){run->one.reply.len, run->other.reply.len, NULL};
+        run->found = (struct difference){run->one.reply.len, run->other.reply.len, run->why};
     } else if (run->one.closed != run->other.closed && stream->end != END_OTHER_CLOSES) {
         snprintf(run->why, sizeof(run->why), "%s closed the connection",
                  run->one.closed ? run->one.name : run->other.name);
-        run->at = (struct difference){run->one.reply.len, run->other.reply.len, NULL};
+        run->found = (struct difference){run->one.reply.len, run->other.reply.len, run->why};
     } else if (take_extras(run, stream)) {
-        if (replies_equal(book, &run->one.reply, &run->other.reply, &run->at)) {
+        if (replies_equal(book, &run->one.reply, &run->other.reply, &run->found)) {
             if (stream->end != END_SENTINEL || run->one.closed) {
                 side_close(&run->one);
                 side_close(&run->other);
             }
             return true;
         }
-        snprintf(run->why, sizeof(run->why), "%s", run->at.why);
     }
     keep_difference(run, number);
     return false;
@@ -215,14 +213,22 @@ static void free_view(struct episode *view)
     }
 }
 
+/* Runs what is kept; the last difference is kept too where there is none now. */
 static bool still_differs(struct run *run, const struct episode *episode, const bool *kept)
 {
     struct episode view;
+    struct difference found = run->found;
+    char why[sizeof(run->why)];
     bool equal;
 
+    memcpy(why, run->why, sizeof(why));
     make_view(episode, kept, &view);
     equal = run_episode(run, &view);
     free_view(&view);
+    if (equal) {
+        run->found = found;
+        memcpy(run->why, why, sizeof(why));
+    }
     return !equal;
 }
 
@@ -299,30 +305,37 @@ static void print_reply(const char *name, const struct bytes *reply, size_t at)
     printf("\"%s\n", end < reply->len ? " ..." : "");
 }
 
+static void print_where(const struct run *run, uint64_t seed, uint64_t number)
+{
+    printf("\ndifference in episode %llu of seed %llu: %s (stream %zu, byte %zu)\n",
+           (unsigned long long)number, (unsigned long long)seed, run->found.why, run->stream,
+           run->found.other);
+}
+
 static void report(struct run *run, const struct episode *episode, uint64_t seed, uint64_t number)
 {
     bool kept[EPISODE_STREAMS_MAX * (STREAM_COMMANDS_MAX + 2)] = {0};
     size_t count = episode_commands(episode);
     struct episode view;
 
-    printf("\ndifference in episode %llu of seed %llu: %s (stream %zu, byte %zu)\n",
-           (unsigned long long)number, (unsigned long long)seed, run->why, run->stream,
-           run->at.other);
+    print_where(run, seed, number);
     memset(kept, true, count);
     if (still_differs(run, episode, kept)) {
         shrink(run, episode, kept, count);
-        still_differs(run, episode, kept);
+        if (!still_differs(run, episode, kept)) {
+            printf("  the smaller case does not always show it\n");
+        }
     } else {
         printf("  it did not show again when repeated; as it was:\n");
     }
     make_view(episode, kept, &view);
-    printf("  after flush_all, %zu commands: %s\n", episode_commands(&view), run->why);
+    printf("  after flush_all, %zu commands: %s\n", episode_commands(&view), run->found.why);
     for (size_t i = 0; i < view.count && i <= run->stream; i++) {
         printf("  stream %zu:\n", i);
         print_stream(&view.streams[i]);
     }
-    print_reply(run->one.name, &run->left, run->at.one);
-    print_reply(run->other.name, &run->right, run->at.other);
+    print_reply(run->one.name, &run->left, run->found.one);
+    print_reply(run->other.name, &run->right, run->found.other);
     printf("  again: --seed %llu --episode %llu\n", (unsigned long long)seed,
            (unsigned long long)number);
     fflush(stdout);

@@ -225,56 +225,56 @@ static bool is_wrong(const struct vector *v, const struct listed *listed,
 }
 
 START_TEST(places_every_key_as_recorded)
-    {
-        const struct vector *v = &vectors[_i];
-        static struct listed listed;
-        struct placement *placement = NULL;
-        static char line[LINE_MAX_BYTES];
-        char path[1024];
-        size_t lines = 0;
-        size_t wrong = 0;
+{
+    const struct vector *v = &vectors[_i];
+    static struct listed listed;
+    struct placement *placement = NULL;
+    static char line[LINE_MAX_BYTES];
+    char path[1024];
+    size_t lines = 0;
+    size_t wrong = 0;
 
-        listed.count = 0;
-        snprintf(path, sizeof(path), "%s/%s", folder, v->file);
-        FILE *in = fopen(path, "r");
-        ck_assert_msg(in != NULL, "cannot read %s", path);
-        while (fgets(line, sizeof(line), in) != NULL) {
-            char *fields[FIELDS_MAX];
+    listed.count = 0;
+    snprintf(path, sizeof(path), "%s/%s", folder, v->file);
+    FILE *in = fopen(path, "r");
+    ck_assert_msg(in != NULL, "cannot read %s", path);
+    while (fgets(line, sizeof(line), in) != NULL) {
+        char *fields[FIELDS_MAX];
 
-            if (strncmp(line, "# ", 2) == 0) {
-                read_header_line(&listed, v, line);
-                continue;
-            }
-            if (placement == NULL && listed.count > 0) {
-                placement = build(v, &listed);
-            }
-            ck_assert_uint_eq(split(line, fields, FIELDS_MAX), 2);
-            wrong += is_wrong(v, &listed, placement, lines, fields);
-            lines++;
+        if (strncmp(line, "# ", 2) == 0) {
+            read_header_line(&listed, v, line);
+            continue;
         }
-        fclose(in);
-        ck_assert_uint_gt(lines, 0);
-        ck_assert_msg(wrong == 0, "%s: %zu of %zu lines are wrong", v->file, wrong, lines);
-        placement_free(placement);
-    }
-    END_TEST
-
-    int main(void)
-    {
-        Suite *suite = suite_create("vectors");
-        TCase *tcase = tcase_create("vectors");
-        SRunner *runner = srunner_create(suite);
-        int failed;
-
-        if (getenv("KETAMA_VECTORS") != NULL) {
-            folder = getenv("KETAMA_VECTORS");
+        if (placement == NULL && listed.count > 0) {
+            placement = build(v, &listed);
         }
-        load_manifest();
-        tcase_set_timeout(tcase, 60);
-        tcase_add_loop_test(tcase, places_every_key_as_recorded, 0, (int)vector_count);
-        suite_add_tcase(suite, tcase);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? 0 : 1;
+        ck_assert_uint_eq(split(line, fields, FIELDS_MAX), 2);
+        wrong += is_wrong(v, &listed, placement, lines, fields);
+        lines++;
     }
+    fclose(in);
+    ck_assert_uint_gt(lines, 0);
+    ck_assert_msg(wrong == 0, "%s: %zu of %zu lines are wrong", v->file, wrong, lines);
+    placement_free(placement);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("vectors");
+    TCase *tcase = tcase_create("vectors");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    if (getenv("KETAMA_VECTORS") != NULL) {
+        folder = getenv("KETAMA_VECTORS");
+    }
+    load_manifest();
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, places_every_key_as_recorded, 0, (int)vector_count);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

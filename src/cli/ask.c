@@ -1,0 +1,206 @@
+/*
+ * Sends the command and then quit, so that the answer ends where the
+ * connection does, however many lines it has.
+ */
+#include "cli/ask.h"
+
+#include "cli/json.h"
+#include "base/address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { ANSWER_SECONDS = 30, COMMAND_MAX = 4096 };
+
+static int connect_to(const struct sockaddr *address, socklen_t len)
+{
+    const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+    const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd == -1) {
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (connect(fd, address, len) == -1) {
+        const int error = errno;
+
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Resolves where the address is a name. -1 with the reason said. */
+static int connect_admin(const char *text)
+{
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    struct endpoint endpoint;
+    struct address address;
+    char port[8];
+    const char *mistake = address_parse(&address, slice_text(text), -1);
+    int fd = -1;
+
+    if (mistake != NULL) {
+        fprintf(stderr, "ketamactl: %s: %s\n", text, mistake);
+        return -1;
+    }
+    if (address_to_endpoint(&address, &endpoint)) {
+        fd = connect_to(&endpoint.at.any, endpoint.len);
+    } else {
+        snprintf(port, sizeof(port), "%u", address.port);
+        const int error = getaddrinfo(address.host, port, &wanted, &found);
+
+        if (error != 0) {
+            fprintf(stderr, "ketamactl: %s: %s\n", text, gai_strerror(error));
+            return -1;
+        }
+        for (const struct addrinfo *at = found; at != NULL && fd == -1; at = at->ai_next) {
+            fd = connect_to(at->ai_addr, at->ai_addrlen);
+        }
+        freeaddrinfo(found);
+    }
+    if (fd == -1) {
+        fprintf(stderr, "ketamactl: %s: %s\n", text, strerror(errno));
+    }
+    return fd;
+}
+
+static bool send_command(int fd, const struct cli_arguments *arguments)
+{
+    char line[COMMAND_MAX];
+    size_t used = 0;
+
+    for (size_t i = 0; i < arguments->word_count; i++) {
+        used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s", i > 0 ? " " : "",
+                                 arguments->words[i]);
+        if (used >= sizeof(line) - strlen("\r\nquit\r\n") - 1) {
+            fprintf(stderr, "ketamactl: the command is longer than %d bytes\n", COMMAND_MAX);
+            return false;
+        }
+    }
+    used += (size_t)snprintf(line + used, sizeof(line) - used, "\r\nquit\r\n");
+    for (size_t sent = 0; sent < used;) {
+        const ssize_t len = send(fd, line + sent, used - sent, MSG_NOSIGNAL);
+
+        if (len == -1) {
+            fprintf(stderr, "ketamactl: sending: %s\n", strerror(errno));
+            return false;
+        }
+        sent += (size_t)len;
+    }
+    return true;
+}
+
+/* Everything until the proxy closes; NULL with the reason said. */
+static char *read_answer(int fd, size_t *used)
+{
+    size_t size = 1 << 16;
+    char *answer = malloc(size);
+
+    for (*used = 0; answer != NULL;) {
+        if (*used + 1 == size) {
+            char *larger = realloc(answer, size * 2);
+
+            if (larger == NULL) {
+                break;
+            }
+            answer = larger;
+            size *= 2;
+        }
+        const ssize_t len = read(fd, answer + *used, size - 1 - *used);
+
+        if (len == 0) {
+            answer[*used] = '\0';
+            return answer;
+        }
+        if (len == -1) {
+            fprintf(stderr, "ketamactl: no answer: %s\n", strerror(errno));
+            free(answer);
+            return NULL;
+        }
+        *used += (size_t)len;
+    }
+    fprintf(stderr, "ketamactl: out of memory\n");
+    free(answer);
+    return NULL;
+}
+
+/* STAT lines become members; other answers a list of lines; JSON is left as it is. */
+static void print_as_json(char *answer)
+{
+    const bool has_stats = strncmp(answer, "STAT ", 5) == 0;
+    struct json json;
+
+    if (answer[0] == '{' || answer[0] == '[') {
+        fputs(answer, stdout);
+        return;
+    }
+    json_init(&json, stdout);
+    json_object(&json, NULL);
+    if (!has_stats) {
+        json_array(&json, "lines");
+    }
+    for (char *line; (line = strsep(&answer, "\n")) != NULL;) {
+        line[strcspn(line, "\r")] = '\0';
+        if (line[0] == '\0' || strcmp(line, "END") == 0) {
+            continue;
+        }
+        if (!has_stats) {
+            json_text(&json, NULL, line);
+        } else if (strncmp(line, "STAT ", 5) == 0) {
+            char *value = line + 5;
+            const char *name = strsep(&value, " ");
+            char *end = NULL;
+            const double number = value != NULL ? strtod(value, &end) : 0;
+
+            if (value != NULL && value[0] >= '0' && value[0] <= '9' && *end == '\0') {
+                json_number(&json, name, number);
+            } else {
+                json_text(&json, name, value != NULL ? value : "");
+            }
+        }
+    }
+    if (!has_stats) {
+        json_end(&json);
+    }
+    json_end(&json);
+}
+
+static bool is_refusal(const char *answer)
+{
+    return strncmp(answer, "ERROR", 5) == 0 || strncmp(answer, "CLIENT_ERROR", 12) == 0 ||
+           strncmp(answer, "SERVER_ERROR", 12) == 0;
+}
+
+enum cli_exit ask_run(const struct cli_arguments *arguments)
+{
+    const int fd = connect_admin(arguments->admin);
+    enum cli_exit status = CLI_NO;
+    char *answer = NULL;
+    size_t len = 0;
+
+    if (fd == -1) {
+        return CLI_NO;
+    }
+    if (send_command(fd, arguments)) {
+        answer = read_answer(fd, &len);
+    }
+    if (answer != NULL) {
+        status = is_refusal(answer) ? CLI_NO : CLI_DONE;
+        if (arguments->as_json) {
+            print_as_json(answer);
+        } else {
+            fwrite(answer, 1, len, stdout);
+        }
+    }
+    free(answer);
+    close(fd);
+    return status;
+}

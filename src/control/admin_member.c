@@ -1,0 +1,127 @@
+#include "control/admin_member.h"
+
+#include "base/clock.h"
+#include "config/units.h"
+#include "control/member.h"
+#include "ring/compare.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void add_server(struct evbuffer *out, const struct member *member, double share)
+{
+    uint64_t now_us = clock_us();
+    const struct health *health = &member->health;
+    bool is_live = member->phase == MEMBER_LIVE;
+    char address[ADDRESS_TEXT_MAX];
+    char next[32] = "-";
+
+    if (health->next_probe_at_us != HEALTH_NEVER) {
+        uint64_t at_us = health->next_probe_at_us;
+
+        snprintf(next, sizeof(next), "%.1fs",
+                 (double)(at_us > now_us ? at_us - now_us : 0) / 1e6);
+    }
+    evbuffer_add_printf(
+        out, "SERVER %s/%s %s state=%s since=%.1fs share=%.3f%% failures=%u next_probe=%s",
+        member->server->pool_name, member->server->label,
+        address_format(&member->server->address, address, sizeof(address)),
+        member_state_text(member), (double)(now_us - member->phase_since_us) / 1e6, share * 100,
+        health->failures, next);
+    evbuffer_add_printf(out, " to_delete=%" PRIu64 " replayed=%" PRIu64 " cause=\"%s\"",
+                        member->delete_count, member->replayed_total,
+                        is_live ? "" : health_cause_text(health->cause));
+    evbuffer_add_printf(out, " last_error=\"%s\"\r\n",
+                        health->counted_us != 0 ? health_cause_text(health->last_cause) : "");
+}
+
+bool admin_member_servers(struct admin_call *call)
+{
+    const struct topology *topology = call->control->slot.current;
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+        double *shares = calloc(pool->server_count, sizeof(shares[0]));
+
+        if (shares != NULL) {
+            placement_shares(pool->placement, pool->live, shares);
+        }
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            const struct member *member = member_find(call->control, pool->servers[s].server);
+
+            if (member != NULL) {
+                add_server(call->out, member, shares != NULL ? shares[s] : 0);
+            }
+        }
+        free(shares);
+    }
+    evbuffer_add_printf(call->out, "END\r\n");
+    return true;
+}
+
+/* The member that the first word names; NULL after an answer that says what is wrong. */
+static struct member *named(struct admin_call *call, struct slice *rest, const char *usage)
+{
+    struct slice name = admin_next_word(rest);
+    struct member *member;
+    char error[400];
+
+    if (name.len == 0) {
+        evbuffer_add_printf(call->out, "ERROR usage: %s\r\n", usage);
+        return NULL;
+    }
+    member = member_find_named(call->control, name, error, sizeof(error));
+    if (member == NULL) {
+        evbuffer_add_printf(call->out, "ERROR %s\r\n", error);
+    }
+    return member;
+}
+
+bool admin_member_eject(struct admin_call *call)
+{
+    static const char usage[] = "eject NAME [for 60s]";
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, usage);
+    struct slice word = admin_next_word(&arguments);
+    uint64_t for_ms = 0;
+
+    if (member == NULL) {
+        return true;
+    }
+    if (word.len > 0) {
+        struct slice duration = admin_next_word(&arguments);
+
+        if (!slice_equals(word, SLICE("for")) ||
+            units_parse_duration(duration, &for_ms) != UNITS_DONE || for_ms == 0 ||
+            admin_next_word(&arguments).len > 0) {
+            evbuffer_add_printf(call->out, "ERROR usage: %s\r\n", usage);
+            return true;
+        }
+    }
+    member_eject(member, for_ms * 1000);
+    evbuffer_add_printf(call->out, "OK\r\n");
+    return true;
+}
+
+bool admin_member_restore(struct admin_call *call)
+{
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, "restore NAME");
+
+    if (member != NULL) {
+        member_restore(member);
+        evbuffer_add_printf(call->out, "OK\r\n");
+    }
+    return true;
+}
+
+bool admin_member_drain(struct admin_call *call)
+{
+    struct slice arguments = call->arguments;
+    struct member *member = named(call, &arguments, "drain NAME");
+
+    if (member != NULL) {
+        member_drain(member);
+        evbuffer_add_printf(call->out, "OK\r\n");
+    }
+    return true;
+}

@@ -1,0 +1,394 @@
+#include "control/member.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/resolver.h"
+#include "control/rebuild.h"
+#include "control/return.h"
+#include "proxy/exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct member *member_find(const struct control *control, const struct server *server)
+{
+    struct member *member =
+        server->slot < control->member_count ? control->members[server->slot] : NULL;
+
+    return member != NULL && member->server == server ? member : NULL;
+}
+
+struct member *member_find_named(struct control *control, struct slice name, char *error,
+                                 size_t error_size)
+{
+    struct member *found = NULL;
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *member = control->members[i];
+        char full[ADDRESS_TEXT_MAX * 3];
+
+        if (member == NULL) {
+            continue;
+        }
+        snprintf(full, sizeof(full), "%s/%s", member->server->pool_name, member->server->label);
+        if (slice_equals(name, slice_text(full))) {
+            return member;
+        }
+        if (slice_equals(name, slice_text(member->server->label))) {
+            if (found != NULL) {
+                snprintf(error, error_size, "several pools have a server %.*s: say POOL/NAME",
+                         (int)name.len, name.data);
+                return NULL;
+            }
+            found = member;
+        }
+    }
+    if (found == NULL) {
+        snprintf(error, error_size, "no server is called %.*s", (int)name.len, name.data);
+    }
+    return found;
+}
+
+enum server_standing member_standing(const struct member *member, bool *is_cut)
+{
+    *is_cut = false;
+    switch (member->phase) {
+    case MEMBER_LIVE:
+        return STANDING_LIVE;
+    case MEMBER_LEAVING:
+        *is_cut = !member->health.is_draining;
+        return STANDING_GATED;
+    case MEMBER_OUT:
+    case MEMBER_RETURNING:
+        return member->is_gate_open ? STANDING_DOWN : STANDING_OUT;
+    case MEMBER_JOINING:
+        return STANDING_GATED;
+    }
+    return STANDING_DOWN;
+}
+
+const char *member_state_text(const struct member *member)
+{
+    switch (member->phase) {
+    case MEMBER_LIVE:
+        return "live";
+    case MEMBER_LEAVING:
+        return "leaving";
+    case MEMBER_OUT:
+        break;
+    case MEMBER_RETURNING:
+        return "replaying";
+    case MEMBER_JOINING:
+        return "joining";
+    }
+    if (member->health.is_draining) {
+        return "drained";
+    }
+    return member->is_gate_open ? "down" : "ejected";
+}
+
+static uint32_t random_number(struct control *control)
+{
+    control->random = control->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(control->random >> 33);
+}
+
+/* Sets the timer for the next probe or the next thing that time brings. */
+static void set_timer(struct member *member)
+{
+    uint64_t at_us = health_due_at(&member->health);
+    uint64_t now_us = clock_us();
+    uint64_t left_us = at_us > now_us ? at_us - now_us : 0;
+    struct timeval left = {(time_t)(left_us / 1000000), (suseconds_t)(left_us % 1000000)};
+
+    if (at_us == HEALTH_NEVER) {
+        evtimer_del(member->timer);
+    } else {
+        evtimer_add(member->timer, &left);
+    }
+}
+
+/* The one way that health changes; acts on what comes of it. */
+static void apply(struct member *member, const struct health_event *event)
+{
+    enum health_change change = health_apply(&member->health, &member->rules, event, clock_us(),
+                                             random_number(member->control));
+
+    switch (change) {
+    case HEALTH_SAME:
+    case HEALTH_WENT_UP:
+        break;
+    case HEALTH_WENT_DOWN:
+        return_leave(member);
+        break;
+    case HEALTH_MAY_REJOIN:
+        return_begin(member);
+        break;
+    case HEALTH_REJOIN_ENDED:
+        return_give_up(member);
+        break;
+    }
+    set_timer(member);
+}
+
+void member_rejoined(struct member *member)
+{
+    struct health_event event = {.kind = HEALTH_REJOINED};
+
+    apply(member, &event);
+}
+
+void member_failed_to_return(struct member *member)
+{
+    uint64_t now_us = clock_us();
+    struct health_event event = {.kind = HEALTH_PROBE_FAILED,
+                                 .cause = HEALTH_PROBE_ERROR,
+                                 .begun_us = now_us,
+                                 .ended_us = now_us};
+
+    apply(member, &event);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct member *member = arg;
+    struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
+    struct health_event event = {.kind = HEALTH_TIME};
+
+    (void)fd;
+    (void)what;
+    apply(member, &event);
+    if (health_wants_probe(&member->health, clock_us()) && !prober_is_busy(member->prober)) {
+        uint32_t count = resolver_lookup(member->control->resolver, &member->server->address,
+                                         endpoints);
+
+        event.kind = HEALTH_PROBE_BEGUN;
+        apply(member, &event);
+        prober_start(member->prober, endpoints, count, member->rules.probe_timeout_us);
+    }
+}
+
+static void on_probe(void *arg, const struct probe_result *result)
+{
+    struct member *member = arg;
+    struct health_event event = {
+        .kind = result->cause == HEALTH_NO_CAUSE ? HEALTH_PROBE_OK : HEALTH_PROBE_FAILED,
+        .cause = result->cause,
+        .begun_us = result->begun_us,
+        .ended_us = result->ended_us,
+    };
+
+    if (result->cause == HEALTH_NO_CAUSE) {
+        atomic_store_explicit(&member->server->version, server_version_parse(result->version),
+                              memory_order_relaxed);
+    }
+    apply(member, &event);
+}
+
+static void on_uptime(void *arg, const struct uptime_result *result)
+{
+    return_on_uptime(arg, result);
+}
+
+void member_on_verdict(struct control *control, struct verdict_mail *mail)
+{
+    static const uint8_t causes[LEG_CAUSES] = {
+        [LEG_REFUSED] = HEALTH_REFUSED,
+        [LEG_UNREACHABLE] = HEALTH_UNREACHABLE,
+        [LEG_CONNECT_TIMEOUT] = HEALTH_CONNECT_TIMEOUT,
+        [LEG_RESET] = HEALTH_RESET,
+        [LEG_CLOSED] = HEALTH_CLOSED,
+        [LEG_CROWDED] = HEALTH_CLOSED,
+        [LEG_TIMEOUT] = HEALTH_REQUEST_TIMEOUT,
+        [LEG_BROKEN] = HEALTH_BROKEN,
+        [LEG_UNRESOLVED] = HEALTH_UNRESOLVED,
+        [LEG_OUT_OF_MEMORY] = HEALTH_PROXY_TROUBLE,
+        [LEG_NO_DESCRIPTOR] = HEALTH_PROXY_TROUBLE,
+    };
+    struct member *member = member_find(control, mail->server);
+    enum health_cause cause = (enum health_cause)causes[mail->cause];
+
+    if (member != NULL && cause != HEALTH_NO_CAUSE) {
+        uint64_t replied_us =
+            atomic_load_explicit(&member->server->last_reply_us, memory_order_relaxed);
+        struct health_event event = {.kind = HEALTH_TRAFFIC_OK, .begun_us = replied_us};
+
+        if (replied_us > member->health.counted_us && replied_us < mail->begun_us) {
+            apply(member, &event);
+        }
+        event = (struct health_event){.kind = HEALTH_TRAFFIC_FAILED,
+                                      .cause = cause,
+                                      .begun_us = mail->begun_us,
+                                      .ended_us = mail->ended_us};
+        apply(member, &event);
+    }
+    server_put(mail->server);
+}
+
+void member_eject(struct member *member, uint64_t for_us)
+{
+    struct health_event event = {.kind = HEALTH_EJECT, .for_us = for_us};
+
+    apply(member, &event);
+}
+
+void member_drain(struct member *member)
+{
+    struct health_event event = {.kind = HEALTH_DRAIN};
+
+    apply(member, &event);
+}
+
+void member_restore(struct member *member)
+{
+    struct health_event event = {.kind = HEALTH_RESTORE};
+
+    member->is_tainted = false;
+    apply(member, &event);
+}
+
+static void read_rules(struct member *member)
+{
+    const struct config_pool *pool = member->pool;
+
+    member->rules = (struct health_rules){
+        .fall = pool->fall,
+        .rise = pool->rise,
+        .probe_interval_us = pool->probe_interval_ms * 1000,
+        .probe_timeout_us = pool->probe_timeout_ms * 1000,
+        .passive_gap_us = health_passive_gap(pool->probe_interval_ms * 1000),
+    };
+}
+
+void member_rules_changed(struct member *member)
+{
+    struct health_event event = {.kind = HEALTH_RULES_CHANGED};
+
+    read_rules(member);
+    apply(member, &event);
+}
+
+static void member_free(struct member *member)
+{
+    if (member == NULL) {
+        return;
+    }
+    return_end(member);
+    prober_free(member->prober);
+    if (member->timer != NULL) {
+        event_free(member->timer);
+    }
+    if (member->step_timer != NULL) {
+        event_free(member->step_timer);
+    }
+    server_put(member->server);
+    free(member);
+}
+
+static struct member *member_new(struct control *control, struct server *server,
+                                 const struct config_pool *pool)
+{
+    static const struct prober_callbacks callbacks = {on_probe, on_uptime};
+    struct member *member = calloc(1, sizeof(*member));
+
+    if (member == NULL) {
+        return NULL;
+    }
+    member->control = control;
+    member->server = server_get(server);
+    member->pool = pool;
+    member->phase = MEMBER_LIVE;
+    member->phase_since_us = clock_us();
+    member->prober = prober_new(control->base, &callbacks, member);
+    member->timer = evtimer_new(control->base, on_timer, member);
+    member->step_timer = evtimer_new(control->base, return_on_step_timeout, member);
+    if (member->prober == NULL || member->timer == NULL || member->step_timer == NULL) {
+        member_free(member);
+        return NULL;
+    }
+    read_rules(member);
+    health_init(&member->health, &member->rules, clock_us(), random_number(control));
+    set_timer(member);
+    return member;
+}
+
+static bool grow(struct control *control, uint32_t count)
+{
+    struct member **members;
+
+    if (count <= control->member_count) {
+        return true;
+    }
+    members = realloc(control->members, count * sizeof(members[0]));
+    if (members == NULL) {
+        return false;
+    }
+    memset(members + control->member_count, 0,
+           (count - control->member_count) * sizeof(members[0]));
+    control->members = members;
+    control->member_count = count;
+    return true;
+}
+
+/* The pool's configuration by name. */
+static const struct config_pool *pool_named(const struct config *config, const char *name)
+{
+    for (size_t p = 0; p < config->pool_count; p++) {
+        if (strcmp(config->pools[p].name, name) == 0) {
+            return &config->pools[p];
+        }
+    }
+    return NULL;
+}
+
+bool members_adopt(struct control *control, const struct topology *topology)
+{
+    control->adoptions++;
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            struct server *server = pool->servers[s].server;
+            struct member *member;
+
+            if (!grow(control, server->slot + 1)) {
+                return false;
+            }
+            member = control->members[server->slot];
+            if (member != NULL && member->server != server) {
+                member_free(member);
+                member = NULL;
+            }
+            if (member == NULL) {
+                member = member_new(control, server, pool_named(control->config, pool->name));
+                control->members[server->slot] = member;
+                if (member == NULL) {
+                    return false;
+                }
+            } else {
+                member->pool = pool_named(control->config, pool->name);
+                member_rules_changed(member);
+            }
+            member->adoption = control->adoptions;
+        }
+    }
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *member = control->members[i];
+
+        if (member != NULL && member->adoption != control->adoptions) {
+            control->members[i] = NULL;
+            member_free(member);
+        }
+    }
+    return true;
+}
+
+void members_free(struct control *control)
+{
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        member_free(control->members[i]);
+    }
+    free(control->members);
+    control->members = NULL;
+    control->member_count = 0;
+}

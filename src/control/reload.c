@@ -1,0 +1,205 @@
+#include "control/reload.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/diff.h"
+#include "control/member.h"
+#include "control/rebuild.h"
+#include "control/resolver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Says a line in the log and in the answer. */
+__attribute__((format(printf, 3, 4))) static void say(struct evbuffer *out, enum log_level level,
+                                                      const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    log_line(level, "reload: %s", line);
+    if (out != NULL) {
+        evbuffer_add_printf(out, "%s\r\n", line);
+    }
+}
+
+static void on_fixed(void *arg, const char *key)
+{
+    say(arg, LOG_LEVEL_WARN, "%s differs, but takes effect only at the next start", key);
+}
+
+/* True where pool has the same server under the same name and weight. */
+static bool has_server(const struct config_pool *pool, const struct config_server *server)
+{
+    for (size_t i = 0; i < pool->server_count; i++) {
+        if (address_equals(&pool->servers[i].address, &server->address) &&
+            strcmp(pool->servers[i].label, server->label) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct config_pool *find_pool(const struct config *config, const char *name)
+{
+    for (size_t p = 0; p < config->pool_count; p++) {
+        if (strcmp(config->pools[p].name, name) == 0) {
+            return &config->pools[p];
+        }
+    }
+    return NULL;
+}
+
+/* Names the servers of one that are not in the other. */
+static void say_servers(struct evbuffer *out, const struct config_pool *one,
+                        const struct config_pool *other, const char *what)
+{
+    for (size_t i = 0; i < one->server_count; i++) {
+        if (!has_server(other, &one->servers[i])) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s: server %s %s", one->name, one->servers[i].label,
+                what);
+        }
+    }
+}
+
+static void say_changes(struct evbuffer *out, const struct config *before,
+                        const struct config *after)
+{
+    for (size_t p = 0; p < before->pool_count; p++) {
+        const struct config_pool *pool = find_pool(after, before->pools[p].name);
+
+        if (pool == NULL) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s removed", before->pools[p].name);
+            continue;
+        }
+        say_servers(out, &before->pools[p], pool, "removed");
+        say_servers(out, pool, &before->pools[p], "added");
+    }
+    for (size_t p = 0; p < after->pool_count; p++) {
+        if (find_pool(before, after->pools[p].name) == NULL) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s added", after->pools[p].name);
+        }
+    }
+}
+
+/* Wants, or no longer wants, the names of config looked up. */
+static bool want_names(struct control *control, const struct config *config, bool wanted)
+{
+    for (size_t p = 0; p < config->pool_count; p++) {
+        const struct config_pool *pool = &config->pools[p];
+
+        for (size_t s = 0; s < pool->server_count; s++) {
+            const struct address *address = &pool->servers[s].address;
+            uint64_t interval_us = pool->resolve_interval_ms * 1000;
+
+            if (!wanted) {
+                resolver_remove(control->resolver, address, interval_us);
+            } else if (!resolver_add(control->resolver, address, interval_us)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool reload_want_names(struct control *control, const struct config *config)
+{
+    return want_names(control, config, true);
+}
+
+/* Puts config in force. False with a sentence in error, and nothing changed. */
+static bool put_in_force(struct control *control, struct config *config, char *moved,
+                         size_t moved_size, char *error, size_t error_size)
+{
+    struct config *before = control->config;
+
+    if (!rebuild_open_listens(control, config, error, error_size) ||
+        !want_names(control, config, true)) {
+        rebuild_drop_fresh(control);
+        return false;
+    }
+    if (!rebuild_publish(control, config, moved, moved_size, error, error_size)) {
+        want_names(control, config, false);
+        return false;
+    }
+    control->config = config;
+    if (!members_adopt(control, control->slot.current)) {
+        log_error("out of memory: some servers are not watched");
+    }
+    want_names(control, before, false);
+    return true;
+}
+
+static void count_attempt(struct control *control, bool was_taken)
+{
+    control->changes.reload_was_taken = was_taken;
+    control->changes.reload_wall_us = clock_wall_us();
+    if (was_taken) {
+        control->changes.reloads++;
+    } else {
+        control->changes.reloads_refused++;
+    }
+}
+
+/* What cannot change while running stays as it was; the file's wish goes with the old one. */
+static void carry_fixed(struct config *before, struct config *after)
+{
+    struct config wish = *after;
+
+    after->workers = before->workers;
+    after->has_admin = before->has_admin;
+    after->admin = before->admin;
+    after->has_http = before->has_http;
+    after->http = before->http;
+    after->user = before->user;
+    after->pidfile = before->pidfile;
+    after->log_to = before->log_to;
+    after->log_path = before->log_path;
+    before->user = wish.user;
+    before->pidfile = wish.pidfile;
+    before->log_path = wish.log_path;
+}
+
+bool reload_run(struct control *control, struct evbuffer *out)
+{
+    struct config_errors errors = {0};
+    struct config *before = control->config;
+    struct config *config;
+    char error[600] = "out of memory";
+    char moved[256] = "";
+
+    if (before->path == NULL) {
+        say(out, LOG_LEVEL_WARN, "there is no configuration file: nothing to reload");
+        count_attempt(control, false);
+        return false;
+    }
+    config = config_load(before->path, &errors);
+    for (size_t i = 0; i < errors.count; i++) {
+        say(out, LOG_LEVEL_ERROR, "%s", errors.lines[i]);
+    }
+    config_errors_fini(&errors);
+    if (config == NULL ||
+        !put_in_force(control, config, moved, sizeof(moved), error, sizeof(error))) {
+        if (config != NULL) {
+            say(out, LOG_LEVEL_ERROR, "%s", error);
+            config_free(config);
+        }
+        say(out, LOG_LEVEL_ERROR, "failed: nothing has changed");
+        count_attempt(control, false);
+        return false;
+    }
+    count_attempt(control, true);
+    say_changes(out, before, config);
+    config_diff_fixed(before, config, on_fixed, out);
+    log_set_level((enum log_level)config->log_level);
+    say(out, LOG_LEVEL_NOTICE, "done, generation %llu%s",
+        (unsigned long long)control->slot.current->generation,
+        moved[0] != '\0' ? moved : "; no key moves");
+    carry_fixed(before, config);
+    config_free(before);
+    return true;
+}

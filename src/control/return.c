@@ -1,0 +1,492 @@
+#include "control/return.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/rebuild.h"
+#include "control/resolver.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+    GATE_MAX_MS = 1000,        /* a gate closed for longer is opened again */
+    LATE_MAX_MS = 10000,       /* to wait for what was sent before; then it is cut off */
+    REPLAY_IDLE_US = 1000000,  /* the longest silence of a server while it is brought up to date */
+    ENTRIES_MAX = 4 << 20,     /* keys kept here for one server; more, and it is flushed */
+};
+
+static void set_phase(struct member *member, enum member_phase next)
+{
+    log_debug("server %s: %s", member->server->label, member_state_text(member));
+    member->phase = next;
+    member->phase_since_us = clock_us();
+    evtimer_del(member->step_timer);
+}
+
+static void allow_ms(struct member *member, unsigned ms)
+{
+    struct timeval left = {ms / 1000, ms % 1000 * 1000};
+
+    evtimer_add(member->step_timer, &left);
+}
+
+/* ---- lists of keys */
+
+static void free_entries(struct journal_entry **list)
+{
+    while (*list != NULL) {
+        struct journal_entry *next = (*list)->next;
+
+        journal_entry_free(*list);
+        *list = next;
+    }
+}
+
+static void push_entry(struct journal_entry **list, struct journal_entry *entry)
+{
+    entry->next = *list;
+    *list = entry;
+}
+
+/* Puts the whole of from behind to; from is empty afterwards. */
+static void splice(struct journal_entry **to, struct journal_entry **from)
+{
+    while (*from != NULL) {
+        struct journal_entry *entry = *from;
+
+        *from = entry->next;
+        push_entry(to, entry);
+    }
+}
+
+/* A copy of entry for another list, without its stand-in; NULL out of memory. */
+static struct journal_entry *copy_entry(const struct journal_entry *entry)
+{
+    struct journal_entry *copy = malloc(sizeof(*copy) + entry->key_len);
+
+    if (copy != NULL) {
+        memcpy(copy, entry, sizeof(*copy) + entry->key_len);
+        copy->standin = NULL;
+        copy->next = NULL;
+    }
+    return copy;
+}
+
+/* ---- leaving */
+
+/* True where a server of the pool still has copies to lose that it took on another's behalf. */
+static bool pool_has_debts(const struct member *member)
+{
+    const struct control *control = member->control;
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        const struct member *other = control->members[i];
+
+        if (other != NULL && other != member && other->pool == member->pool &&
+            other->phase == MEMBER_LIVE &&
+            (other->deletes != NULL || other->replaying != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t live_members(const struct member *member)
+{
+    const struct control *control = member->control;
+    uint32_t live = 0;
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        const struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_LIVE) {
+            live++;
+        }
+    }
+    return live;
+}
+
+/* True where others may stand in for the member, which is counted as live. */
+static bool may_be_replaced(const struct member *member, uint32_t live)
+{
+    if (member->pool->on_failure != ON_FAILURE_EJECT || member->is_tainted) {
+        return false;
+    }
+    return health_is_held_out(&member->health)
+               ? live > 1
+               : health_may_eject((uint32_t)member->pool->server_count, live,
+                                  member->pool->min_live_percent);
+}
+
+static void ask_workers(struct member *member, enum surrender_quiet quiet, bool closes)
+{
+    struct control *control = member->control;
+
+    member->surrenders_due = control->workers.count;
+    member->ticket++;
+    if (!workers_ask_journal(&control->workers, member->server, control->slot.current->generation,
+                             quiet, closes, member->ticket)) {
+        log_error("out of memory: server %s keeps its standing for now", member->server->label);
+        member->surrenders_due = 0;
+        allow_ms(member, GATE_MAX_MS);
+    }
+}
+
+/* Everybody knows: the server is out. */
+static void leave_done(struct member *member)
+{
+    char moved[96] = "";
+
+    set_phase(member, MEMBER_OUT);
+    member->is_gate_open =
+        !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
+    rebuild_standing(member->control, moved, sizeof(moved));
+    member->control->changes.ejections += member->is_gate_open ? 0 : 1;
+    log_notice("server %s is %s: %s%s", member->server->label, member_state_text(member),
+               health_cause_text(member->health.cause), moved);
+    if (member->health.may_rejoin) {
+        return_begin(member);
+    }
+}
+
+void return_leave(struct member *member)
+{
+    uint32_t live = live_members(member);
+
+    if (member->phase != MEMBER_LIVE) {
+        return;
+    }
+    member->out_since_us = clock_us();
+    member->has_restarted = false;
+    replayer_free(member->replayer);
+    member->replayer = NULL;
+    splice(&member->deletes, &member->replaying);
+    if (!may_be_replaced(member, live)) {
+        leave_done(member);
+        return;
+    }
+    set_phase(member, MEMBER_LEAVING);
+    rebuild_standing(member->control, NULL, 0);
+    allow_ms(member, GATE_MAX_MS);
+    ask_workers(member, member->health.is_draining ? SURRENDER_WHEN_QUIET : SURRENDER_AT_ONCE,
+                false);
+}
+
+/* ---- returning */
+
+static void begin_replay(struct member *member);
+
+static void on_replayed(void *arg, bool is_done)
+{
+    struct member *member = arg;
+    uint64_t done = replayer_done(member->replayer);
+
+    replayer_free(member->replayer);
+    member->replayer = NULL;
+    member->replayed_total += done;
+    if (!is_done) {
+        splice(&member->deletes, &member->replaying);
+        if (member->phase == MEMBER_LIVE) {
+            allow_ms(member, GATE_MAX_MS); /* tries again then */
+        } else {
+            log_warn("server %s could not be brought up to date, it stays out",
+                     member->server->label);
+            member_failed_to_return(member);
+            return_give_up(member);
+        }
+        return;
+    }
+    free_entries(&member->replaying);
+    if (member->is_flushing) {
+        member->is_flushing = false;
+        member->needs_flush = false;
+        if (member->phase != MEMBER_LIVE) {
+            free_entries(&member->deletes);
+            log_notice("server %s was flushed before its return", member->server->label);
+        }
+    }
+    begin_replay(member); /* what came meanwhile, or the next step */
+}
+
+/* Gives the stand-ins their deletes: the server is live, so nobody reads their copies. */
+static void settle_debts(struct member *member)
+{
+    while (member->owed != NULL) {
+        struct journal_entry *entry = member->owed;
+        struct member *standin = member_find(member->control, entry->standin);
+
+        member->owed = entry->next;
+        if (standin == NULL || standin == member) {
+            journal_entry_free(entry);
+            continue;
+        }
+        push_entry(&standin->deletes, entry);
+        if (standin->phase == MEMBER_LIVE && standin->replayer == NULL) {
+            begin_replay(standin);
+        }
+    }
+}
+
+/* A member of the pool that could not be replaced before may be now. */
+static void reconsider_pool(struct member *member)
+{
+    struct control *control = member->control;
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_OUT &&
+            other->is_gate_open && may_be_replaced(other, live_members(other) + 1) &&
+            !pool_has_debts(other)) {
+            set_phase(other, MEMBER_LEAVING);
+            rebuild_standing(control, NULL, 0);
+            allow_ms(other, GATE_MAX_MS);
+            ask_workers(other, SURRENDER_AT_ONCE, false);
+        }
+    }
+}
+
+static void become_live(struct member *member)
+{
+    uint64_t out_ms = (clock_us() - member->out_since_us) / 1000;
+    char moved[96] = "";
+
+    set_phase(member, MEMBER_LIVE);
+    rebuild_standing(member->control, moved, sizeof(moved));
+    member->control->changes.rejoins++;
+    log_notice("server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
+               " keys deleted from it%s%s",
+               member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000),
+               member->delete_count, member->has_restarted ? " (it was restarted empty)" : "",
+               moved);
+    member->delete_count = 0;
+    member_rejoined(member);
+    settle_debts(member);
+    reconsider_pool(member);
+}
+
+/* Nothing is left to be deleted: the next step. */
+static void replay_done(struct member *member)
+{
+    switch (member->phase) {
+    case MEMBER_RETURNING:
+        set_phase(member, MEMBER_JOINING);
+        rebuild_standing(member->control, NULL, 0);
+        allow_ms(member, GATE_MAX_MS);
+        ask_workers(member, SURRENDER_WHEN_ALL_QUIET, false);
+        break;
+    case MEMBER_JOINING:
+        become_live(member);
+        break;
+    case MEMBER_LIVE:
+        reconsider_pool(member);
+        break;
+    case MEMBER_LEAVING:
+    case MEMBER_OUT:
+        break;
+    }
+}
+
+/* Sends what the member is to lose, where there is anything. */
+static void begin_replay(struct member *member)
+{
+    struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
+    bool flushes = member->needs_flush && member->phase != MEMBER_LIVE;
+    uint32_t count;
+
+    if (!flushes && member->deletes == NULL) {
+        replay_done(member);
+        return;
+    }
+    count = resolver_lookup(member->control->resolver, &member->server->address, endpoints);
+    member->replaying = member->deletes;
+    member->deletes = NULL;
+    member->is_flushing = flushes;
+    member->replayer =
+        replayer_start(member->control->base, endpoints, count, member->replaying, flushes,
+                       REPLAY_IDLE_US, on_replayed, member);
+    if (member->replayer == NULL) {
+        splice(&member->deletes, &member->replaying);
+        member_failed_to_return(member);
+        return_give_up(member);
+    }
+}
+
+static void ask_uptime(struct member *member)
+{
+    struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
+    uint32_t count =
+        resolver_lookup(member->control->resolver, &member->server->address, endpoints);
+
+    prober_uptime(member->prober, endpoints, count, member->rules.probe_timeout_us);
+}
+
+void return_begin(struct member *member)
+{
+    if (member->phase != MEMBER_OUT) {
+        return;
+    }
+    set_phase(member, MEMBER_RETURNING);
+    if (member->pool->rejoin == REJOIN_KEEP) {
+        free_entries(&member->deletes);
+        become_live(member);
+        return;
+    }
+    log_notice("server %s is well again; it is brought up to date", member->server->label);
+    allow_ms(member, LATE_MAX_MS);
+    ask_uptime(member);
+}
+
+/* The age of its process is known, or will not be: its workers' notes are asked for. */
+static void collect(struct member *member)
+{
+    if (member->has_restarted) {
+        free_entries(&member->deletes);
+        member->needs_flush = false;
+    }
+    allow_ms(member, LATE_MAX_MS);
+    ask_workers(member, SURRENDER_WHEN_QUIET, member->has_restarted);
+}
+
+void return_on_uptime(struct member *member, const struct uptime_result *result)
+{
+    if (member->phase != MEMBER_RETURNING) {
+        return;
+    }
+    if (result->cause == HEALTH_NO_CAUSE) {
+        uint64_t age_us = (result->uptime_s + 1) * 1000000; /* told in whole seconds */
+
+        member->has_restarted =
+            result->ended_us > age_us && result->ended_us - age_us > member->out_since_us;
+    }
+    collect(member);
+}
+
+/* Takes a worker's notes. */
+static void take_notes(struct member *member, struct worker_surrender_mail *mail)
+{
+    while (mail->entries != NULL) {
+        struct journal_entry *entry = mail->entries;
+        struct journal_entry *copy;
+
+        mail->entries = entry->next;
+        if (!member->has_restarted) {
+            copy = copy_entry(entry);
+            if (copy == NULL || member->delete_count >= ENTRIES_MAX) {
+                free(copy);
+                member->needs_flush = true;
+            } else {
+                push_entry(&member->deletes, copy);
+                member->delete_count++;
+            }
+        }
+        if (entry->standin != NULL) {
+            push_entry(&member->owed, entry);
+        } else {
+            journal_entry_free(entry);
+        }
+    }
+    if (mail->is_overflowed) {
+        log_warn("server %s: more keys were written while it was out than can be noted; it is "
+                 "flushed, and nobody stands in for it again until it is restored by hand",
+                 member->server->label);
+        member->is_tainted = true;
+    }
+    if (!member->has_restarted &&
+        (mail->is_overflowed || mail->needs_flush || member->pool->rejoin == REJOIN_FLUSH)) {
+        member->needs_flush = true;
+    }
+}
+
+void member_on_surrender(struct control *control, struct worker_surrender_mail *mail)
+{
+    struct member *member = member_find(control, mail->server);
+
+    server_put(mail->server);
+    if (member == NULL) {
+        while (mail->entries != NULL) {
+            struct journal_entry *next = mail->entries->next;
+
+            journal_entry_free(mail->entries);
+            mail->entries = next;
+        }
+        return;
+    }
+    take_notes(member, mail);
+    if (mail->ticket != member->ticket || member->surrenders_due == 0 ||
+        --member->surrenders_due > 0) {
+        return;
+    }
+    switch (member->phase) {
+    case MEMBER_LEAVING:
+        leave_done(member);
+        break;
+    case MEMBER_RETURNING:
+    case MEMBER_JOINING:
+        begin_replay(member);
+        break;
+    case MEMBER_LIVE:
+    case MEMBER_OUT:
+        break;
+    }
+}
+
+void return_give_up(struct member *member)
+{
+    replayer_free(member->replayer);
+    member->replayer = NULL;
+    splice(&member->deletes, &member->replaying);
+    if (member->phase == MEMBER_RETURNING || member->phase == MEMBER_JOINING) {
+        bool was_gated = member->phase == MEMBER_JOINING;
+
+        set_phase(member, MEMBER_OUT);
+        if (was_gated) {
+            rebuild_standing(member->control, NULL, 0);
+        }
+    }
+}
+
+/* A step has taken too long. */
+void return_on_step_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct member *member = arg;
+
+    (void)fd;
+    (void)what;
+    switch (member->phase) {
+    case MEMBER_LEAVING:
+        member->surrenders_due = 0;
+        leave_done(member);
+        break;
+    case MEMBER_RETURNING:
+        /* a connection that was given up is still open at the other end: cut it off; what it
+         * may yet do is undone by a flush */
+        log_warn("server %s has not closed a connection that was given up; it is flushed",
+                 member->server->label);
+        member->needs_flush = true;
+        ask_workers(member, SURRENDER_NOTES_AT_ONCE, true);
+        allow_ms(member, LATE_MAX_MS);
+        break;
+    case MEMBER_JOINING:
+        log_warn("server %s: its return took too long, trying again", member->server->label);
+        member_failed_to_return(member);
+        return_give_up(member);
+        break;
+    case MEMBER_LIVE:
+        if (member->deletes != NULL && member->replayer == NULL) {
+            begin_replay(member);
+        }
+        break;
+    case MEMBER_OUT:
+        break;
+    }
+}
+
+void return_end(struct member *member)
+{
+    replayer_free(member->replayer);
+    member->replayer = NULL;
+    free_entries(&member->deletes);
+    free_entries(&member->replaying);
+    free_entries(&member->owed);
+}

@@ -1,0 +1,31 @@
+/*
+ * How a member leaves and returns, step by step; see member.h for the whole.
+ * Runs on the control thread.
+ */
+#ifndef CONTROL_RETURN_H
+#define CONTROL_RETURN_H
+
+#include "control/member.h"
+
+/* It is down: others are to stand in, or its requests to fail. */
+void return_leave(struct member *member);
+
+/* It is well again: brings it up to date and back. */
+void return_begin(struct member *member);
+
+/* It failed while it was coming back, or was ejected. */
+void return_give_up(struct member *member);
+
+/* Frees what the steps hold; the member goes. */
+void return_end(struct member *member);
+
+/* Its process told its age, or would not. */
+void return_on_uptime(struct member *member, const struct uptime_result *result);
+
+void return_on_step_timeout(evutil_socket_t fd, short what, void *arg);
+
+/* member.c's part: tells health. */
+void member_rejoined(struct member *member);
+void member_failed_to_return(struct member *member);
+
+#endif
