@@ -49,6 +49,9 @@ const size_t metrics_derived_count = ARRAY_LEN(metrics_derived_rows);
 struct known_server {
     struct server *server; /* a reference; NULL: the slot is free */
     bool is_configured;
+    uint64_t requests; /* when last looked at */
+    uint64_t errors;
+    struct server_rates rates;
 };
 
 /* What removed servers leave to their pool. */
@@ -221,7 +224,7 @@ static void note_server(struct metrics *metrics, struct server *server)
         metrics->server_count = count;
     }
     if (metrics->servers[server->slot].server == NULL) {
-        metrics->servers[server->slot].server = server_get(server);
+        metrics->servers[server->slot] = (struct known_server){.server = server_get(server)};
     }
     metrics->servers[server->slot].is_configured = true;
 }
@@ -314,6 +317,33 @@ static void take_moment(struct metrics *metrics, uint64_t span_us, const struct 
     moment->p999_us = histogram_percentile(latency, 0.999);
 }
 
+static void take_server_rates(struct metrics *metrics, uint64_t span_us)
+{
+    struct server_totals totals;
+
+    for (uint32_t i = 0; i < metrics->server_count; i++) {
+        struct known_server *known = &metrics->servers[i];
+
+        if (known->server != NULL) {
+            metrics_read_server(metrics->control, known->server, &totals);
+            known->rates.requests =
+                rate(totals.values[SERVER_REQUESTS], known->requests, span_us);
+            known->rates.errors = rate(totals.errors_sum, known->errors, span_us);
+            known->requests = totals.values[SERVER_REQUESTS];
+            known->errors = totals.errors_sum;
+        }
+    }
+}
+
+void metrics_server_rates(const struct metrics *metrics, const struct server *server,
+                          struct server_rates *rates)
+{
+    *rates = (struct server_rates){0};
+    if (server->slot < metrics->server_count && metrics->servers[server->slot].server == server) {
+        *rates = metrics->servers[server->slot].rates;
+    }
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
     struct metrics *metrics = arg;
@@ -330,6 +360,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
     change = latency;
     if (metrics->looked_us != 0 && now_us > metrics->looked_us) {
         take_moment(metrics, now_us - metrics->looked_us, &totals, &change);
+        take_server_rates(metrics, now_us - metrics->looked_us);
     }
     metrics->looked_us = now_us;
     metrics->last = totals;

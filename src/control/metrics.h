@@ -68,6 +68,12 @@ struct control_row {
 extern const struct control_row metrics_control_rows[];
 extern const size_t metrics_control_count;
 
+/* Of one server, over the last second. */
+struct server_rates {
+    double requests;
+    double errors;
+};
+
 struct metrics;
 
 /* Starts looking once a second. NULL out of memory. */
@@ -87,6 +93,9 @@ void metrics_read_server(const struct control *control, const struct server *ser
                          struct server_totals *totals);
 void metrics_read_server_latency(const struct control *control, const struct server *server,
                                  struct histogram_sum *sum);
+
+void metrics_server_rates(const struct metrics *metrics, const struct server *server,
+                          struct server_rates *rates);
 
 /* The pool's servers, those that were removed included. */
 void metrics_read_pool(const struct control *control, const char *pool_name,

@@ -67,6 +67,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     client->exchange_limit = CLIENT_EXCHANGES_FIRST;
     client->number = (uint32_t)worker->client_serial++;
     client->active_us = worker->now_us;
+    client->since_us = worker->now_us;
     outq_init(&client->out);
     list_init(&client->dirty_link);
     list_init(&client->resumed_link);

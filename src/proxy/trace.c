@@ -36,7 +36,7 @@ void trace_free(struct trace *trace)
 {
     if (trace != NULL) {
         pthread_mutex_destroy(&trace->published.lock);
-        free(atomic_load(&trace->watch));
+        free(trace->ring);
         free(trace);
     }
 }

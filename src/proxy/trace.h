@@ -65,7 +65,8 @@ struct trace_published {
 };
 
 struct trace {
-    _Atomic(struct trace_ring *) watch; /* NULL: nobody watches */
+    _Atomic(struct trace_ring *) watch; /* ring while somebody watches, else NULL */
+    struct trace_ring *ring;            /* the control thread's to make */
     uint64_t note_from_us;              /* requests that took so long are noted; 0: all are */
     uint64_t slow_from_us;              /* as slow a request is kept */
     uint32_t key_countdown;             /* keys until the next is looked at */

@@ -7,6 +7,7 @@
 #include "proxy/client.h"
 #include "proxy/deadline.h"
 #include "proxy/listener.h"
+#include "proxy/roster.h"
 #include "proxy/trace.h"
 #include "proxy/standin.h"
 
@@ -182,6 +183,9 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         switch ((enum worker_mail)mail->kind) {
         case WORKER_MAIL_CLIENT:
             take_client(worker, (struct worker_client_mail *)mail);
+            break;
+        case WORKER_MAIL_ROSTER:
+            roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
         case WORKER_MAIL_WAKE:
             trace_look(worker->trace);

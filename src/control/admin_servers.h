@@ -1,0 +1,14 @@
+/*
+ * Admin commands about servers and rings: `servers`, `ring`, `locate`. Runs on
+ * the main thread.
+ */
+#ifndef CONTROL_ADMIN_SERVERS_H
+#define CONTROL_ADMIN_SERVERS_H
+
+#include "control/admin_command.h"
+
+bool admin_servers_run(struct admin_call *call);
+bool admin_ring_run(struct admin_call *call);
+bool admin_locate_run(struct admin_call *call);
+
+#endif
