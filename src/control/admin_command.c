@@ -1,9 +1,9 @@
 #include "control/admin_command.h"
 
 #include "base/log.h"
-#include "control/admin_member.h"
 #include "control/admin_clients.h"
-#include "control/admin_servers.h"
+#include "control/admin_member.h"
+#include "control/admin_ring.h"
 #include "control/admin_stats.h"
 #include "control/admin_top.h"
 #include "control/event_log.h"
@@ -71,8 +71,6 @@ const struct admin_row admin_rows[] = {
      admin_member_drain, NULL},
     {"restore", "NAME", "let an ejected or drained server back", admin_member_restore, NULL},
     {"reload", "", "take over the edited configuration file", run_reload, NULL},
-    {"servers", "", "the servers: state, share of the keys, load, errors", admin_servers_run,
-     "share is the part of the key space while all servers are up."},
     {"ring", "[POOL]", "each pool's placement and each server's share of it", admin_ring_run,
      "now is the share while the servers that are out at present are out."},
     {"locate", "KEY", "which servers have a key, in order, and why", admin_locate_run,

@@ -8,16 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void event_log_add(struct control *control, const char *format, ...)
+static void keep(struct control *control, const char *text)
 {
     struct event_log *log = control->events;
-    char text[EVENT_LOG_TEXT];
-    va_list arguments;
 
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    log_notice("%s", text);
     if (log == NULL) {
         log = control->events = calloc(1, sizeof(*log));
         if (log == NULL) {
@@ -25,8 +19,31 @@ void event_log_add(struct control *control, const char *format, ...)
         }
     }
     log->events[log->count % EVENT_LOG_EVENTS].wall_us = clock_wall_us();
-    memcpy(log->events[log->count % EVENT_LOG_EVENTS].text, text, sizeof(text));
+    snprintf(log->events[log->count % EVENT_LOG_EVENTS].text, EVENT_LOG_TEXT, "%s", text);
     log->count++;
+}
+
+void event_log_note(struct control *control, const char *format, ...)
+{
+    char text[EVENT_LOG_TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    keep(control, text);
+}
+
+void event_log_add(struct control *control, const char *format, ...)
+{
+    char text[EVENT_LOG_TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    log_notice("%s", text);
+    keep(control, text);
 }
 
 const struct event_log_event *event_log_get(const struct control *control, unsigned before)

@@ -24,7 +24,11 @@ struct event_log {
     uint64_t count; /* ever */
 };
 
-/* Notes one event, one line without its end, and logs it as a notice. */
+/* Notes one event, one line without its end. */
+__attribute__((format(printf, 2, 3))) void event_log_note(struct control *control,
+                                                          const char *format, ...);
+
+/* The same, and logs it as a notice. */
 __attribute__((format(printf, 2, 3))) void event_log_add(struct control *control,
                                                          const char *format, ...);
 

@@ -8,9 +8,9 @@
 #include "control/control.h"
 
 struct server_status {
-    const char *state;       /* "up", "down", "ejected", ... */
-    const char *cause;       /* why it is not up; "" where it is */
-    uint64_t since_wall_us;  /* of the state; 0: since the start */
+    const char *state;      /* member_state_text */
+    const char *cause;      /* why it is not live; "" where it is */
+    uint64_t since_wall_us; /* that it is live, or is not */
 };
 
 void server_status_get(const struct control *control, const struct topology_pool *pool,

@@ -1,6 +1,5 @@
-#include "control/admin_servers.h"
+#include "control/admin_ring.h"
 
-#include "control/metrics.h"
 #include "control/server_status.h"
 #include "control/text.h"
 #include "proto/request.h"
@@ -23,51 +22,6 @@ static void add_column(struct evbuffer *out, const char *text, int width)
     text_add_word(out, slice_text(text[0] != '\0' ? text : "-"));
     used = (int)(evbuffer_get_length(out) - before);
     evbuffer_add_printf(out, "%*s", used < width ? width - used + 1 : 1, "");
-}
-
-static void add_server(struct admin_call *call, const struct topology_pool *pool, uint32_t number,
-                       double share)
-{
-    const struct server *server = pool->servers[number].server;
-    char address[ADDRESS_TEXT_MAX];
-    struct server_totals totals;
-    struct server_status status;
-
-    metrics_read_server(call->control, server, &totals);
-    server_status_get(call->control, pool, number, &status);
-    add_column(call->out, pool->name, 8);
-    add_column(call->out, server->label, 12);
-    add_column(call->out, address_format(&server->address, address, sizeof(address)), 21);
-    add_column(call->out, status.state, 9);
-    evbuffer_add_printf(call->out,
-                        "%6.2f%% %5" PRIu64 " %9" PRIu64 " %12" PRIu64 " %9" PRIu64 "  ",
-                        share * 100, totals.values[SERVER_CONNECTIONS],
-                        totals.values[SERVER_IN_FLIGHT], totals.values[SERVER_REQUESTS],
-                        totals.errors_sum);
-    evbuffer_add_printf(call->out, "%s\r\n", status.cause[0] != '\0' ? status.cause : "-");
-}
-
-bool admin_servers_run(struct admin_call *call)
-{
-    const struct topology *topology = call->control->slot.current;
-
-    evbuffer_add_printf(call->out, "%-8s %-12s %-21s %-9s %7s %5s %9s %12s %9s  %s\r\n", "pool",
-                        "server", "address", "state", "share", "conns", "in_flight", "requests",
-                        "errors", "cause");
-    for (uint32_t p = 0; p < topology->pool_count; p++) {
-        const struct topology_pool *pool = &topology->pools[p];
-        double *shares = calloc(pool->server_count, sizeof(shares[0]));
-
-        if (shares != NULL) {
-            placement_shares(pool->placement, NULL, shares);
-        }
-        for (uint32_t s = 0; s < pool->server_count; s++) {
-            add_server(call, pool, s, shares != NULL ? shares[s] : 0);
-        }
-        free(shares);
-    }
-    evbuffer_add_printf(call->out, "END\r\n");
-    return true;
 }
 
 static void add_ring(struct admin_call *call, const struct topology_pool *pool)
