@@ -309,6 +309,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         }
         leg = next;
     }
+    pipeline_publish(backend);
     if (backend->state == BACKEND_WAITING && backend->first != NULL) {
         worker_want_deadline(backend->worker, backend->retry_at_us);
     }
@@ -350,6 +351,7 @@ void backend_close(struct backend *backend)
         exchange_leg_failed(leg, LEG_REMOVED);
         leg = next;
     }
+    pipeline_publish(backend);
 }
 
 /* Sends leg, no longer in the pipeline, where the topology says, or fails it for good. */
@@ -420,4 +422,5 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     if (what & EV_READ) {
         backend_in_read(backend);
     }
+    pipeline_publish(backend);
 }
