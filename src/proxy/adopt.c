@@ -202,6 +202,7 @@ void adopt_topology(struct worker *worker)
         abort(); /* half adopted: sets and topology no longer agree */
     }
     worker->topology = topology;
+    worker->memory_max = topology->max_memory_bytes / worker->all->count;
     drop_servers(worker, topology);
     cut_servers(worker);
     adopt_listeners(worker, topology);

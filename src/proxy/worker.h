@@ -57,6 +57,7 @@ struct worker {
     uint64_t client_serial;
 
     struct chunk_pool pool;
+    uint64_t memory_max;    /* bytes of the pool in use: this worker's part of max_memory */
     struct chunk *scratch;  /* reads go here, each behind the last */
     struct chunk *gather;   /* small replies copied together */
     char *write_buffer;     /* small requests copied together for a write; only within a flush */
@@ -168,7 +169,7 @@ static inline void worker_see_time(struct worker *worker)
 /* True where buffers have reached this worker's part of max_memory. */
 static inline bool worker_is_full(const struct worker *worker, uint64_t more)
 {
-    return worker->pool.used_bytes + more > worker->topology->max_memory_bytes / worker->all->count;
+    return worker->pool.used_bytes + more > worker->memory_max;
 }
 
 /*
