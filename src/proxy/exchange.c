@@ -208,7 +208,9 @@ static bool keep_request(struct exchange *exchange, const struct request *reques
     } else {
         leg->line.chunk = chunk_ref(chunk);
     }
-    if (request->value.len > 0) {
+    if (request->ends_with_mn) {
+        leg->value = (struct piece){"mn\r\n", NULL, 4, 0};
+    } else if (request->value.len > 0) {
         leg->value = (struct piece){request->value.data, chunk_ref(chunk),
                                     (uint32_t)request->value.len, 0};
     }
@@ -223,7 +225,7 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
-    leg->kind = (uint8_t)request->command->reply;
+    leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
     if (!keep_request(exchange, request, chunk)) {
         return false;
