@@ -349,8 +349,8 @@ void backend_in_read(struct backend *backend)
                                       backend->body_left};
     }
     iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
-    n = parts == 1 ? read(backend->fd, iov[0].iov_base, iov[0].iov_len)
-                   : readv(backend->fd, iov, parts);
+    n = parts == 1 ? read(backend->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                   : readv(backend->watch.fd, iov, parts);
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
     } else if (n == 0) {

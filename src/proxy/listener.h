@@ -12,8 +12,7 @@ struct listener {
     struct worker *worker;
     struct listen_socket *socket;           /* a reference */
     const struct topology_listener *route;  /* in the adopted topology; NULL once removed */
-    struct event event;
-    int wait_fd; /* an epoll of its own around the socket: one worker wakes per client */
+    struct watch watch; /* its fd is -1 once stopped */
     bool is_paused;
     bool allow_flush; /* every pool behind it does */
     uint32_t clients; /* of this worker that came through it */
