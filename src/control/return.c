@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/event_log.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
 
@@ -142,7 +143,7 @@ static void leave_done(struct member *member)
         !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.ejections += member->is_gate_open ? 0 : 1;
-    log_notice("server %s is %s: %s%s", member->server->label, member_state_text(member),
+    event_log_add(member->control, "server %s is %s: %s%s", member->server->label, member_state_text(member),
                health_cause_text(member->health.cause), moved);
     if (member->health.may_rejoin) {
         return_begin(member);
@@ -202,7 +203,7 @@ static void on_replayed(void *arg, bool is_done)
         member->needs_flush = false;
         if (member->phase != MEMBER_LIVE) {
             free_entries(&member->deletes);
-            log_notice("server %s was flushed before its return", member->server->label);
+            event_log_add(member->control, "server %s was flushed before its return", member->server->label);
         }
     }
     begin_replay(member); /* what came meanwhile, or the next step */
@@ -278,7 +279,7 @@ static void become_live(struct member *member)
     member->has_debts = member->owed != NULL || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
-    log_notice("server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
+    event_log_add(member->control, "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
                " keys deleted from it%s%s",
                member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000),
                member->delete_count, member->has_restarted ? " (it was restarted empty)" : "",
@@ -368,7 +369,7 @@ void return_begin(struct member *member)
         become_live(member);
         return;
     }
-    log_notice("server %s is well again; it is brought up to date", member->server->label);
+    event_log_add(member->control, "server %s is well again; it is brought up to date", member->server->label);
     allow_ms(member, LATE_MAX_MS);
     ask_uptime(member);
 }

@@ -24,7 +24,7 @@ struct final_line {
 enum {
     IN_LINE = 1 << REPLY_LINE,
     IN_VALUES = 1 << REPLY_VALUES,
-    IN_META = 1 << REPLY_META,
+    IN_META = 1 << REPLY_META | 1 << REPLY_META_MN,
     IN_STATS = 1 << REPLY_STATS,
     IN_ANY = IN_LINE | IN_VALUES | IN_META | IN_STATS,
 };
@@ -138,7 +138,7 @@ static enum reply_event read_meta_value(struct reply_parser *parser, struct slic
     }
     read_flags(line, reply);
     reply->code = CODE_VA;
-    parser->ends_with_body = true;
+    parser->ends_with_body = parser->kind == REPLY_META;
     return begin_body(parser, bytes, max, reply);
 }
 
@@ -160,10 +160,14 @@ static enum reply_event read_final(const struct reply_parser *parser, struct sli
             return REPLY_BROKEN;
         }
         reply->code = final->code;
-        if (parser->kind == REPLY_META && final->code != CODE_ME && line.len > final->text_len) {
+        if ((parser->kind == REPLY_META || parser->kind == REPLY_META_MN) && final->code != CODE_ME && line.len > final->text_len) {
             size_t skip = final->text_len + 1;
 
             read_flags(slice_make(line.data + skip, line.len - skip), reply);
+        }
+        if (parser->kind == REPLY_META_MN && final->code != CODE_MN) {
+            reply->is_final = false;
+            return REPLY_STAT;
         }
         return REPLY_FINAL;
     }
@@ -187,6 +191,7 @@ static enum reply_event read_line(struct reply_parser *parser, struct slice line
         }
         break;
     case REPLY_META:
+    case REPLY_META_MN:
         if (slice_equals(word, SLICE("VA"))) {
             return read_meta_value(parser, rest, max, reply);
         }
@@ -244,6 +249,49 @@ enum reply_event reply_parse(struct reply_parser *parser, const char *data, size
     struct slice line = slice_make(data, (size_t)(newline - 1 - data));
     reply->bytes = line.len + 2;
     return read_line(parser, line, max_value_bytes, reply);
+}
+
+/* Reads digits up to end, of which most fit in 64 bits for sure; NULL where there is none or more. */
+static inline const char *take_digits(const char *at, const char *end, ptrdiff_t most,
+                                      uint64_t *value)
+{
+    const char *start = at;
+    uint64_t sum = 0;
+
+    for (; at < end && (unsigned char)(*at - '0') <= 9; at++) {
+        sum = sum * 10 + (uint64_t)(*at - '0');
+    }
+    *value = sum;
+    return at > start && at - start <= most ? at : NULL;
+}
+
+size_t reply_whole_value(const char *data, size_t len, struct slice key, uint64_t max_value_bytes,
+                         uint64_t *value_bytes)
+{
+    enum { WORD_BYTES = 6, DIGITS_SAFE = 19 };
+    const char *end = data + len;
+    const char *at = data + WORD_BYTES + key.len;
+    uint64_t number;
+
+    if (key.len == 0 || key.len > REPLY_KEY_MAX || len <= WORD_BYTES + key.len ||
+        memcmp(data, "VALUE ", WORD_BYTES) != 0 ||
+        memcmp(data + WORD_BYTES, key.data, key.len) != 0 || *at != ' ') {
+        return 0;
+    }
+    at = take_digits(at + 1, end, DIGITS_SAFE, &number);
+    if (at == NULL || at == end || *at != ' ') {
+        return 0;
+    }
+    at = take_digits(at + 1, end, DIGITS_SAFE, value_bytes);
+    if (at != NULL && at < end && *at == ' ') {
+        at = take_digits(at + 1, end, DIGITS_SAFE, &number); /* of a gets */
+    }
+    if (at == NULL || end - at < 4 || at[0] != '\r' || at[1] != '\n' ||
+        *value_bytes > max_value_bytes || *value_bytes > (uint64_t)(end - at - 4)) {
+        return 0;
+    }
+    at += 2 + *value_bytes;
+    return at[0] == '\r' && at[1] == '\n' ? (size_t)(at + 2 - data) : 0;
 }
 
 bool reply_is_quiet(const struct command *command, enum reply_code code)

@@ -21,9 +21,7 @@ struct backend {
     struct backend_set *set;
     unsigned number; /* in the set */
     enum backend_state state;
-    int fd;
-    struct event event;
-    short events_on; /* what event waits for */
+    struct watch watch; /* its fd is -1 where there is no socket */
     struct list dirty_link;
 
     struct leg *first;  /* the pipeline, oldest first */
@@ -32,7 +30,8 @@ struct backend {
     uint32_t unsent_done; /* bytes of unsent that left */
     uint32_t piped;
     uint64_t unsent_bytes;
-    uint64_t counted_unsent_bytes; /* of these, how many the server's counter has */
+    uint64_t published_unsent_bytes; /* of these, how many the server's counter has */
+    uint32_t published_piped;
 
     struct reply_parser parser;
     bool is_mid_reply;
@@ -105,8 +104,11 @@ void backend_retire(struct backend *backend);
  */
 void backend_cut(struct backend *backend);
 
-/* Waits for these events, with as few system calls as it takes. */
-void backend_listen_for(struct backend *backend, short events);
+/* Waits for these events. */
+void backend_listen_for(struct backend *backend, uint32_t events);
+
+/* The watch's callback. */
+void backend_on_ready(struct watch *watch, uint32_t events);
 
 /* Has something to write, or to settle, at the end of the tick. */
 void backend_mark_dirty(struct backend *backend);

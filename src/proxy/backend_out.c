@@ -57,11 +57,11 @@ static void count_write(struct backend *backend, size_t n, unsigned completed)
     count(counters, COUNTER_BACKEND_WRITES);
     count_add(counters, COUNTER_BACKEND_BYTES_WRITTEN, n);
     count_add(counters, COUNTER_BACKEND_REQUESTS, completed);
+    count_server(server, SERVER_REQUESTS, completed);
     count_server(server, SERVER_WRITES, 1);
     count_server(server, SERVER_BYTES_WRITTEN, n);
-    pipeline_count_unsent(backend);
-    if (completed > 0) {
-        count_latency(&counters->batch, completed);
+    if (COUNTING && completed > 0) {
+        histogram_add(&counters->batch, completed, 1);
     }
 }
 
@@ -150,22 +150,25 @@ static void settle(struct backend *backend)
     }
 }
 
-void backend_flush(struct backend *backend)
+static void flush(struct backend *backend)
 {
     struct worker *worker = backend->worker;
 
-    list_remove(&backend->dirty_link);
     if (backend->state != BACKEND_READY) {
         settle(backend);
         return;
     }
     while (backend->state == BACKEND_READY && backend->unsent != NULL) {
-        struct gathering g = {.buffer = worker->write_buffer};
+        struct gathering g;
         ssize_t n;
 
+        g.count = 0; /* iov is large and needs no clearing */
+        g.buffer = worker->write_buffer;
+        g.used = 0;
+        g.total = 0;
         gather_legs(backend, &g);
-        n = g.count == 1 ? write(backend->fd, g.iov[0].iov_base, g.iov[0].iov_len)
-                         : writev(backend->fd, g.iov, g.count);
+        n = g.count == 1 ? write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
+                         : writev(backend->watch.fd, g.iov, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }
@@ -178,12 +181,19 @@ void backend_flush(struct backend *backend)
         }
         count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
-            backend_listen_for(backend, EV_READ | EV_WRITE);
+            backend_listen_for(backend, EPOLLIN | EPOLLOUT);
             settle(backend);
             return;
         }
     }
     if (backend->state == BACKEND_READY) {
-        backend_listen_for(backend, EV_READ);
+        backend_listen_for(backend, EPOLLIN);
     }
+}
+
+void backend_flush(struct backend *backend)
+{
+    list_remove(&backend->dirty_link);
+    flush(backend);
+    pipeline_publish(backend);
 }

@@ -61,6 +61,7 @@ struct exchange {
     struct client *client; /* NULL once the client is gone or the answer is out */
     struct worker *worker;
     const struct command *command;
+    struct command_counters *counters; /* the worker's, of the command */
     struct list waiting_link;
     uint64_t started_us;
     uint32_t leg_count;

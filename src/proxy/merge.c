@@ -21,7 +21,7 @@ static bool put_error(struct exchange *exchange, struct outq *q, const char *nam
     char line[ERROR_LINE_MAX];
     int len;
 
-    count_command(&exchange->worker->counters, exchange->command->id, COMMAND_ERRORS, 1);
+    count_command(exchange->counters, COMMAND_ERRORS, 1);
     len = snprintf(line, sizeof(line), "SERVER_ERROR %s%s%s\r\n", name, name[0] != '\0' ? ": " : "",
                    leg_cause_text(cause));
     return put_text(exchange, q, slice_make(line, (size_t)len));
