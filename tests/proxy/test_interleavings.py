@@ -173,21 +173,32 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
 
     def test_an_answer_names_its_server_after_that_is_removed(self):
         behaviour = Held()
-        slow = self.scripted(behaviour, name='s2')
-        daemon = self.ketamad(['127.0.0.1:%d name=s1' % free_port(), slow], proxy={'workers': 1},
-                              pool=dict(NEVER_EJECT, on_failure='error', request_timeout='30s'))
-        with daemon.client() as client:
-            client.send(b'get %s\r\nget %s\r\nset %s 0 0 1\r\nx\r\n'
-                        % (keys_of('s2', TWO)[0], keys_of('s1', TWO)[0], keys_of('s1', TWO)[1]))
-            wait_until(lambda: int(daemon.admin_stats()['backend_failures']) > 0, None, 's1 to fail')
-            del daemon.servers[0]
-            self.reload(daemon)
-            for _ in range(3):
-                daemon.ask(b'mn\r\n')  # turns of the worker, in which it frees what it may
-            behaviour.go.set()
-            self.assertEqual(client.read_reply(), b'END\r\n')
-            for _ in range(2):
-                self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connection refused')
+        slow, other = self.scripted(behaviour, name='s2'), self.scripted(name='s1')
+        for down in (True, False):
+            behaviour.go.clear()
+            if down:
+                other.refuse()
+            else:
+                other.accept()
+            daemon = self.ketamad([other, slow], proxy={'workers': 1},
+                                  pool=dict(NEVER_EJECT, on_failure='error', request_timeout='30s'))
+            with daemon.client() as client:
+                client.send(b'get %s\r\nget %s\r\nset %s 0 0 1\r\nx\r\n'
+                            % (keys_of('s2', TWO)[0], keys_of('s1', TWO)[0], keys_of('s1', TWO)[1]))
+                if down:
+                    wait_until(lambda d=daemon: int(d.admin_stats()['backend_failures']) > 0, None,
+                               's1 to fail')
+                else:
+                    wait_until(lambda: other.asked(b'set '), None, 's1 to be asked')
+                del daemon.servers[0]
+                self.reload(daemon)
+                for _ in range(20):
+                    daemon.ask(b'mn\r\n')  # turns of the worker, in which it frees what it may
+                behaviour.go.set()
+                self.assertEqual(client.read_reply(), b'END\r\n')
+                for right in (rb'END', rb'STORED'):
+                    self.assertRegex(client.read_reply(),
+                                     rb'^SERVER_ERROR s1: connection refused' if down else right)
 
     def test_a_change_of_rules_lets_a_server_back(self):
         daemon, servers = self.pool_of(2, proxy={'workers': 1},
