@@ -155,8 +155,8 @@ static void cut_servers(struct worker *worker)
 }
 
 /*
- * The clients of a listen line that was removed still have requests under way, which may have to
- * be sent again: they go by the pools of the names that the line stood for.
+ * The clients of a listen line that was removed are still served: they go by the pools of the
+ * names that the line stood for.
  */
 static void keep_route(struct listener *listener, const struct topology *before,
                        const struct topology *after)
@@ -196,10 +196,6 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         }
         listener->route = route;
         listener->is_removed = false;
-        listener->allow_flush = true;
-        for (uint32_t p = 0; p < route->pool_count; p++) {
-            listener->allow_flush &= topology->pools[route->pools[p]].allow_flush;
-        }
     }
     list_each(at, &worker->listeners)
     {
@@ -208,17 +204,24 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         if (listener->is_removed) {
             keep_route(listener, before, topology);
         }
+        listener->allow_flush = true;
+        for (uint32_t p = 0; p < listener->route->pool_count; p++) {
+            listener->allow_flush &= topology->pools[listener->route->pools[p]].allow_flush;
+        }
     }
 }
 
-/* Clients of a listener that is gone are closed once they are served. */
+/*
+ * A listener that is gone takes no new clients. Those it has stay as long as its pools are there;
+ * then they are closed, once they are served.
+ */
 static void drop_listeners(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
         struct client *client = list_entry(at, struct client, link);
 
-        if (client->listener->is_removed) {
+        if (client->listener->is_removed && client->listener->route->pool_count == 0) {
             client_drain(client);
         }
     }
