@@ -47,6 +47,7 @@ struct member {
     struct journal_entry *replaying; /* those of them that are on the way */
     bool is_flushing;
     struct journal_entry *owed;     /* keys to be deleted from its stand-ins once it is live */
+    uint64_t owed_count;
     uint64_t delete_count;
     uint64_t replayed_total;
     struct replayer *replayer;

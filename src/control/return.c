@@ -239,6 +239,7 @@ static void settle_debts(struct member *member)
         struct member *standin = member_find(member->control, entry->standin);
 
         member->owed = entry->next;
+        member->owed_count--;
         if (standin == NULL || standin == member) {
             journal_entry_free(entry);
             continue;
@@ -416,9 +417,11 @@ static void take_notes(struct member *member, struct worker_surrender_mail *mail
                 member->delete_count++;
             }
         }
-        if (entry->standin != NULL) {
+        if (entry->standin != NULL && member->owed_count < ENTRIES_MAX) {
             push_entry(&member->owed, entry);
+            member->owed_count++;
         } else {
+            member->is_tainted |= entry->standin != NULL;
             journal_entry_free(entry);
         }
     }

@@ -261,6 +261,25 @@ void adopt_topology(struct worker *worker)
     topology_put(old);
 }
 
+/* What waits for its turn to be answered, and is told about when it is, knew the set. */
+static void forget_set(struct worker *worker, const struct backend_set *set)
+{
+    list_each(at, &worker->clients)
+    {
+        struct exchange *exchange = list_entry(at, struct client, link)->first;
+
+        for (; exchange != NULL; exchange = exchange->next) {
+            for (uint32_t i = 0; i < exchange->leg_count; i++) {
+                const struct backend *backend = exchange->legs[i].backend;
+
+                if (backend != NULL && backend->set == set) {
+                    exchange->legs[i].backend = NULL;
+                }
+            }
+        }
+    }
+}
+
 void adopt_free_retired(struct worker *worker)
 {
     list_each_safe(at, after, &worker->retired_sets)
@@ -274,6 +293,7 @@ void adopt_free_retired(struct worker *worker)
         }
         if (backend_set_is_idle(set)) {
             list_remove(&set->retired_link);
+            forget_set(worker, set);
             backend_set_free(set);
         }
     }
@@ -290,13 +310,18 @@ void adopt_free_retired(struct worker *worker)
 void adopt_nothing(struct worker *worker)
 {
     drop_servers(worker, NULL);
-    list_each_safe(at, after, &worker->retired_sets)
+    list_each(at, &worker->retired_sets)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
             backend_close(&set->backends[i]);
         }
+    }
+    list_each_safe(at, after, &worker->retired_sets) /* no leg points at one any more */
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
         list_remove(&set->retired_link);
         backend_set_free(set);
     }

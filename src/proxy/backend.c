@@ -138,18 +138,18 @@ void backend_submit(struct backend *backend, struct leg *leg)
         return;
     }
     leg->deadline_us = worker->now_us + pool->request_timeout_us;
-    if (backend->first == NULL) {
-        worker_want_deadline(worker, leg->deadline_us);
-    }
+    worker_want_deadline(worker, leg->deadline_us); /* what is ahead may wait for longer */
     pipeline_add(backend, leg);
     backend_mark_dirty(backend);
     if (backend->state == BACKEND_READY) {
         return;
     }
     if (backend->state == BACKEND_IDLE ||
-               (backend->state == BACKEND_WAITING && worker->now_us >= backend->retry_at_us)) {
+        (backend->state == BACKEND_WAITING && worker->now_us >= backend->retry_at_us)) {
         backend->endpoints_tried = 0;
         backend_connect(backend);
+    } else if (backend->state == BACKEND_WAITING) {
+        worker_want_deadline(worker, backend->retry_at_us);
     }
 }
 

@@ -357,9 +357,10 @@ static bool make_room(struct client *client)
 {
     struct chunk *old = client->held;
     size_t len = old->filled - client->held_start;
+    size_t want = client->need_bytes > len ? client->need_bytes - len : HELD_FIRST_BYTES / 2;
     bool done;
 
-    if (chunk_room(old) >= HELD_FIRST_BYTES / 2 && client->need_bytes <= old->capacity) {
+    if (chunk_room(old) >= want) {
         return true;
     }
     done = hold(client, old->data + client->held_start, len);

@@ -496,6 +496,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->next_key = leg->line.data + leg->keys_at;
     if (cause == LEG_REMOVED && leg->backend->set->pool == NULL) {
         leg->tries++;
+        standin_release(leg);
         exchange_leg_route(leg);
         return true;
     }
@@ -509,6 +510,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         return false;
     }
     leg->tries = TRIES_MAX;
+    standin_release(leg);
     count_retry(leg);
     route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
@@ -527,14 +529,17 @@ static void count_failure(const struct leg *leg)
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
 {
     if (leg->is_done) {
+        if (!leg->is_piped) {
+            standin_release(leg);
+        }
         exchange_free_if_over(leg->exchange);
+        return;
+    }
+    if (retry(leg, cause)) {
         return;
     }
     if (!leg->is_piped) {
         standin_release(leg);
-    }
-    if (retry(leg, cause)) {
-        return;
     }
     if (leg->is_begun && leg->exchange->is_write && leg->backend != NULL) {
         standin_note_unanswered(leg->backend->set, leg->exchange->key);

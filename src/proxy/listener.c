@@ -10,6 +10,7 @@
 
 enum {
     ACCEPTS_A_TICK = 64,
+    REFUSED_READS = 64, /* of what a refused client has sent, lest a reset overtakes the reason */
     SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
 };
 
@@ -90,7 +91,7 @@ static void refuse(struct listener *listener, int fd)
 
     (void)written; /* a socket just accepted has room, and a peer gone needs no answer */
     shutdown(fd, SHUT_WR);
-    while (read(fd, dropped, sizeof(dropped)) > 0) {
+    for (int i = 0; i < REFUSED_READS && read(fd, dropped, sizeof(dropped)) > 0; i++) {
     }
     close(fd);
     count(&listener->worker->counters, COUNTER_CLIENTS_REFUSED);

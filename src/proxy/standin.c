@@ -71,6 +71,18 @@ void standin_note_unanswered(struct backend_set *set, struct slice key)
     }
 }
 
+void standin_forget_notes(struct worker *worker)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        if (set != NULL && set->journal.bucket_count > 0 &&
+            backend_set_standing(set) == STANDING_LIVE && backend_set_is_quiet(set, true)) {
+            journal_clear(&set->journal);
+        }
+    }
+}
+
 void standin_hold(struct worker *worker, struct leg *leg)
 {
     leg->next = NULL;
@@ -160,6 +172,24 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
     }
 }
 
+/*
+ * True where a live server of the pool may still carry out a write that was given up: done on
+ * another's behalf, its copy would come behind the delete that is to undo it. One that is out
+ * waits for that itself before its deletes.
+ */
+static bool some_stand_in_lingers(const struct backend_set *set)
+{
+    for (uint32_t s = 0; s < set->pool->server_count; s++) {
+        const struct backend_set *other =
+            backend_set_of(set->worker, set->pool->servers[s].server);
+
+        if (set->pool->live[s] == STANDING_LIVE && other != set && backend_set_lingers(other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True where the wait is over. */
 static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
@@ -167,7 +197,7 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
     case SURRENDER_WHEN_QUIET:
         return backend_set_is_quiet(set, false);
     case SURRENDER_WHEN_ALL_QUIET:
-        return backend_set_is_quiet(set, true);
+        return backend_set_is_quiet(set, true) && !some_stand_in_lingers(set);
     case SURRENDER_AT_ONCE:
     case SURRENDER_NOTES_AT_ONCE:
         break;
@@ -215,4 +245,12 @@ void standin_forget(struct worker *worker)
         server_put(mail->server);
         free(mail);
     }
+    while (worker->first_held != NULL) {
+        struct leg *leg = worker->first_held;
+
+        worker->first_held = leg->next;
+        unhold(leg);
+        exchange_leg_failed(leg, LEG_REMOVED);
+    }
+    worker->last_held = NULL;
 }

@@ -99,6 +99,7 @@ static void every_second(struct worker *worker)
 {
     worker->second_at_us = worker->now_us + SECOND_US;
     close_idle_clients(worker);
+    standin_forget_notes(worker);
     trace_publish(worker);
     list_each(at, &worker->listeners)
     {
@@ -452,8 +453,8 @@ static void worker_fini(struct worker *worker)
     struct list mails;
     struct list *at;
 
-    adopt_nothing(worker);
     standin_forget(worker);
+    adopt_nothing(worker);
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {

@@ -173,21 +173,32 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
 
     def test_an_answer_names_its_server_after_that_is_removed(self):
         behaviour = Held()
-        slow = self.scripted(behaviour, name='s2')
-        daemon = self.ketamad(['127.0.0.1:%d name=s1' % free_port(), slow], proxy={'workers': 1},
-                              pool=dict(NEVER_EJECT, on_failure='error', request_timeout='30s'))
-        with daemon.client() as client:
-            client.send(b'get %s\r\nget %s\r\nset %s 0 0 1\r\nx\r\n'
-                        % (keys_of('s2', TWO)[0], keys_of('s1', TWO)[0], keys_of('s1', TWO)[1]))
-            wait_until(lambda: int(daemon.admin_stats()['backend_failures']) > 0, None, 's1 to fail')
-            del daemon.servers[0]
-            self.reload(daemon)
-            for _ in range(3):
-                daemon.ask(b'mn\r\n')  # turns of the worker, in which it frees what it may
-            behaviour.go.set()
-            self.assertEqual(client.read_reply(), b'END\r\n')
-            for _ in range(2):
-                self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connection refused')
+        slow, other = self.scripted(behaviour, name='s2'), self.scripted(name='s1')
+        for down in (True, False):
+            behaviour.go.clear()
+            if down:
+                other.refuse()
+            else:
+                other.accept()
+            daemon = self.ketamad([other, slow], proxy={'workers': 1},
+                                  pool=dict(NEVER_EJECT, on_failure='error', request_timeout='30s'))
+            with daemon.client() as client:
+                client.send(b'get %s\r\nget %s\r\nset %s 0 0 1\r\nx\r\n'
+                            % (keys_of('s2', TWO)[0], keys_of('s1', TWO)[0], keys_of('s1', TWO)[1]))
+                if down:
+                    wait_until(lambda d=daemon: int(d.admin_stats()['backend_failures']) > 0, None,
+                               's1 to fail')
+                else:
+                    wait_until(lambda: other.asked(b'set '), None, 's1 to be asked')
+                del daemon.servers[0]
+                self.reload(daemon)
+                for _ in range(20):
+                    daemon.ask(b'mn\r\n')  # turns of the worker, in which it frees what it may
+                behaviour.go.set()
+                self.assertEqual(client.read_reply(), b'END\r\n')
+                for right in (rb'END', rb'STORED'):
+                    self.assertRegex(client.read_reply(),
+                                     rb'^SERVER_ERROR s1: connection refused' if down else right)
 
     def test_a_change_of_rules_lets_a_server_back(self):
         daemon, servers = self.pool_of(2, proxy={'workers': 1},
@@ -285,6 +296,57 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_writes_answered_late_are_not_noted_for_ever(self):
+        """Notes of a server that is never out must not add up until they overflow."""
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait(0.15 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        slow = self.scripted(behave, name='s1')
+        daemon = self.ketamad([slow, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='%dms' % (100 * TIME_FACTOR)))
+        for key in keys_of('s1', TWO)[:4]:
+            self.assertRegex(daemon.ask(b'set %s 0 0 1\r\nx\r\n' % key), rb'^SERVER_ERROR s1: ')
+            wait_until(lambda k=key: k in slow.items, None, 's1 to carry it out')
+        wait_until(lambda: int(daemon.admin_stats()['late_replies']) == 4, None, 'the late replies')
+        began = time.monotonic()
+        wait_until(lambda: time.monotonic() - began > 1.2, None, 'a second to pass')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertTrue(daemon.log_has(r'server s1 is live again after [0-9.]+ s, 0 keys deleted'))
+
+    def test_a_write_that_a_stand_in_may_still_carry_out_is_waited_for(self):
+        """It timed out there, its connection was given up: a copy noted before it would come after."""
+        late = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set ') and block == b'old':
+                    late.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        other = self.scripted(behave, name='s2')
+        daemon = self.ketamad([self.memcached('s1'), other], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='100ms'))
+        key = keys_of('s1', TWO)[0]
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        self.assertRegex(daemon.ask(b'set %s 0 0 3\r\nold\r\n' % key), rb'^SERVER_ERROR s2: ')
+        wait_until(lambda: daemon.log_has('server s2: request timed out'), None, 's2 to be given up')
+        daemon.admin('restore s1')
+        end = time.monotonic() + 2
+        wait_until(lambda: self.state(daemon, 's1') == 'live' or time.monotonic() > end)
+        late.set()
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertEqual(daemon.ask(b'set %s 0 0 3\r\nnew\r\n' % key), b'STORED\r\n')
+        wait_until(lambda: key not in other.items, None, 'the copy to be deleted')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        self.assertEqual(daemon.ask(b'get %s\r\n' % key), b'END\r\n')
+
+
 @proxy_only
 class ClientsAndTheirOrder(InterleavingTest):
     def test_out_of_memory_is_said_behind_the_answers_due_before(self):
@@ -361,6 +423,30 @@ class ClientsAndTheirOrder(InterleavingTest):
             client.send(b'x' * 100 + b'\r\n')
             self.assertEqual(client.read_line(), b'STORED\r\n')
         self.assertLess(cpu_seconds(daemon.pid) - before, 1.5 * TIME_FACTOR)
+
+
+    def test_the_proxy_may_stop_while_requests_are_held(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait_closed()
+                    return
+                connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.memcached('s1'), self.scripted(behave, name='s2')],
+                              proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='30s'))
+        key = keys_of('s1', TWO)[0]
+        with daemon.client() as writer, daemon.client() as reader:
+            daemon.admin('eject s1')
+            self.wait_for_state(daemon, 's1', 'ejected')
+            writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+            self.wait_under_way(daemon, 1)
+            daemon.admin('restore s1')
+            self.wait_for_state(daemon, 's1', 'joining')
+            reader.send(b'set %s 0 0 1\r\nx\r\nget %s x y z\r\n' % (key, key))
+            self.wait_under_way(daemon, 3)
+            daemon.send_signal(signal.SIGTERM)
+            daemon.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
 
 
 @proxy_only
