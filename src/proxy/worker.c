@@ -248,11 +248,12 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
-/* One turn. New periodic work gets a line here. */
-static void tick(struct worker *worker)
+/* New periodic work gets a line here. */
+void worker_tick(struct worker *worker, bool waits)
 {
     worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
+    /* callbacks parse, route and queue */
+    event_base_loop(worker->base, waits ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
@@ -266,8 +267,13 @@ static void tick(struct worker *worker)
     count_set(&worker->counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
-/* Ends every client, answers nobody. */
-static void stop_clients(struct worker *worker)
+void worker_begin(struct worker *worker)
+{
+    worker->now_us = clock_us();
+    adopt_topology(worker);
+}
+
+void worker_end(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
@@ -281,12 +287,11 @@ static void *run(void *arg)
     struct worker *worker = arg;
     struct mail *mail;
 
-    worker->now_us = clock_us();
-    adopt_topology(worker);
+    worker_begin(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
-        tick(worker);
+        worker_tick(worker, true);
     }
-    stop_clients(worker);
+    worker_end(worker);
     mail = malloc(sizeof(*mail));
     if (mail != NULL) {
         mail->kind = CONTROL_MAIL_WORKER_STOPPED;
@@ -295,7 +300,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static bool worker_init(struct worker *worker, struct workers *all, unsigned number)
+bool worker_init(struct worker *worker, struct workers *all, unsigned number)
 {
     const struct timeval second = {1, 0};
     struct event_config *config = event_config_new();
@@ -428,8 +433,7 @@ void workers_stop(struct workers *workers)
     tell_all(workers, WORKER_MAIL_STOP);
 }
 
-/* Frees what a stopped worker still has. */
-static void worker_fini(struct worker *worker)
+void worker_fini(struct worker *worker)
 {
     struct list mails;
     struct list *at;
