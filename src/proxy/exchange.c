@@ -68,6 +68,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
         standin_release(&exchange->legs[i]);
+        backend_bind(NULL, &exchange->legs[i]);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -113,7 +114,7 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
         submit(exchange, leg, to);
         return;
     }
-    leg->backend = &set->backends[exchange->client->number % set->count];
+    backend_bind(&set->backends[exchange->client->number % set->count], leg);
     if (standing == STANDING_GATED) {
         standin_hold(exchange->worker, leg);
     } else {

@@ -253,7 +253,7 @@ void worker_tick(struct worker *worker, bool waits)
 {
     worker->has_slept = true;
     /* callbacks parse, route and queue */
-    event_base_loop(worker->base, waits ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
+    event_base_loop(worker->base, waits ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);

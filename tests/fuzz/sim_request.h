@@ -66,7 +66,7 @@ struct sim_request {
     char *wire;
     size_t wire_len;
     const char *answer;
-    uint64_t arrived;  /* keys, or servers, that a whole line came for */
+    uint8_t arrived[REQUEST_KEYS_MAX]; /* how often, by key or by server */
     bool is_half_sent; /* a part of it came over a connection that ended */
     struct sim_answer *answers;
 };
