@@ -74,8 +74,18 @@ static void retire_set(struct worker *worker, struct backend_set *set)
     set->pool = NULL;
     set->entry = NULL;
     list_add_tail(&worker->retired_sets, &set->retired_link);
-    for (unsigned i = 0; i < set->count; i++) {
-        backend_retire(&set->backends[i]);
+}
+
+/* Sends away what waits for retired sets: only now do all routes lead elsewhere. */
+static void retire_backends(struct worker *worker)
+{
+    list_each(at, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
+        for (unsigned i = 0; i < set->count; i++) {
+            backend_retire(&set->backends[i]);
+        }
     }
 }
 
@@ -138,6 +148,29 @@ static void cut_servers(struct worker *worker)
     }
 }
 
+static bool listens_on(const struct topology *topology, const struct listen_socket *socket)
+{
+    for (uint32_t i = 0; i < topology->listener_count; i++) {
+        if (topology->listeners[i].socket == socket) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Clients whose listener will be gone: what they have sent still goes where it always went. */
+static void drain_leaving_clients(struct worker *worker, const struct topology *topology)
+{
+    list_each_safe(at, after, &worker->clients)
+    {
+        struct client *client = list_entry(at, struct client, link);
+
+        if (!listens_on(topology, client->listener->socket)) {
+            client_drain(client);
+        }
+    }
+}
+
 static void adopt_listeners(struct worker *worker, const struct topology *topology)
 {
     list_each(at, &worker->listeners)
@@ -162,17 +195,8 @@ static void adopt_listeners(struct worker *worker, const struct topology *topolo
     }
 }
 
-/* Clients of a listener that is gone are closed once they are served. */
 static void drop_listeners(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->clients)
-    {
-        struct client *client = list_entry(at, struct client, link);
-
-        if (client->listener->route == NULL) {
-            client_drain(client);
-        }
-    }
     list_each_safe(at, after, &worker->listeners)
     {
         struct listener *listener = list_entry(at, struct listener, link);
@@ -197,14 +221,16 @@ void adopt_topology(struct worker *worker)
         return;
     }
     topology = topology_current(slot);
+    drain_leaving_clients(worker, topology);
     if (!grow_tables(worker, slots_of(topology)) || !adopt_servers(worker, topology)) {
         log_error("worker %u cannot adopt the new topology: out of memory", worker->number);
         abort(); /* half adopted: sets and topology no longer agree */
     }
     worker->topology = topology;
     drop_servers(worker, topology);
-    cut_servers(worker);
     adopt_listeners(worker, topology);
+    retire_backends(worker);
+    cut_servers(worker);
     drop_listeners(worker);
     standin_resume(worker);
     topology_put(old);

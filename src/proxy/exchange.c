@@ -123,6 +123,21 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
     }
 }
 
+/* Where a one-key exchange goes now; one that came through a removed listener stays in its pool. */
+static struct route find_route(const struct exchange *exchange, const struct server *avoid)
+{
+    const struct topology_listener *through = exchange->client->listener->route;
+    const struct backend *backend = exchange->first.backend;
+
+    if (through != NULL) {
+        return route_key(exchange->worker->topology, through, exchange->key, avoid);
+    }
+    if (backend != NULL && backend->set->pool != NULL) {
+        return route_in_pool(backend->set->pool, exchange->key, avoid);
+    }
+    return (struct route){NULL, PLACEMENT_NONE, STANDING_OUT};
+}
+
 /*
  * Routes a one-key exchange and submits its leg, or fails it. avoid and cause tell what has failed
  * before; avoid NULL: nothing has.
@@ -131,9 +146,8 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
                              enum leg_cause cause)
 {
     struct worker *worker = exchange->worker;
-    const struct topology_listener *through = exchange->client->listener->route;
     struct leg *leg = &exchange->first;
-    struct route route = route_key(worker->topology, through, exchange->key, avoid);
+    struct route route = find_route(exchange, avoid);
 
     if (route.pool == NULL) {
         exchange_leg_failed(leg, LEG_NO_POOL);
