@@ -136,6 +136,16 @@ static void mark_dirty(struct client *client)
     }
 }
 
+/* No more of the refused block is dropped: its answer is due. */
+static void stop_swallowing(struct client *client)
+{
+    struct exchange *exchange = client->swallowing;
+
+    client->swallow_bytes = 0;
+    client->swallowing = NULL;
+    exchange_unhold(exchange);
+}
+
 void client_finish(struct client *client, bool lingers)
 {
     if (client->state != CLIENT_OPEN) {
@@ -144,6 +154,9 @@ void client_finish(struct client *client, bool lingers)
     client->state = CLIENT_FINISHING;
     client->lingers = lingers;
     drop_held(client);
+    if (client->swallowing != NULL) {
+        stop_swallowing(client); /* the rest will not be read */
+    }
     update_events(client);
     mark_dirty(client);
 }
@@ -223,10 +236,7 @@ static size_t swallow(struct client *client, size_t len)
 
     client->swallow_bytes -= part;
     if (client->swallow_bytes == 0) {
-        struct exchange *exchange = client->swallowing;
-
-        client->swallowing = NULL;
-        exchange_unhold(exchange);
+        stop_swallowing(client);
     }
     return part;
 }
