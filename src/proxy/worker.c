@@ -248,12 +248,21 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
+/* Work was left by what comes behind the flushes of a tick. */
+static bool is_behind(const struct worker *worker)
+{
+    return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
+           !list_is_empty(&worker->resumed_clients);
+}
+
 /* New periodic work gets a line here. */
 void worker_tick(struct worker *worker, bool waits)
 {
+    bool sleeps = waits && !is_behind(worker);
+
     worker->has_slept = true;
     /* callbacks parse, route and queue */
-    event_base_loop(worker->base, waits ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    event_base_loop(worker->base, sleeps ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
