@@ -39,6 +39,8 @@ struct run {
     bool traces;
 };
 
+static void turn(struct run *run);
+
 static uint8_t next(struct run *run)
 {
     return run->at < run->end ? *run->at++ : 0;
@@ -173,6 +175,14 @@ static void step_change(struct run *run)
     sim_topology_publish();
 }
 
+static void step_listen(struct run *run)
+{
+    (void)run;
+    sim_topology_listen_elsewhere();
+    sim_clients_cut_off();
+    turn(run);
+}
+
 static void step_pass(struct run *run)
 {
     static const uint32_t steps_us[] = {1000, 5000, 20000, 50000, 100000, 101000, 250000, 1100000};
@@ -225,7 +235,7 @@ static const struct {
     {"connects change", step_connects}, {"a connect settles", step_settle},
     {"a server stalls", step_stall_server}, {"a server stands otherwise", step_stand},
     {"servers change", step_change}, {"time passes", step_pass}, {"writes are cut", step_cut},
-    {"the journal is asked for", step_ask},
+    {"the journal is asked for", step_ask}, {"the listener changes", step_listen},
 };
 /* clang-format on */
 

@@ -21,6 +21,9 @@ void sim_client_stall(unsigned n);
 void sim_client_close(unsigned n);
 void sim_client_shut(unsigned n);
 
+/* The proxy is to close all there are: what was sent until now is answered. */
+void sim_clients_cut_off(void);
+
 /* The worker takes no more clients, and closes these once they are served. */
 void sim_clients_drain(void);
 

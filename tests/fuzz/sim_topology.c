@@ -8,7 +8,8 @@
 #include <sys/eventfd.h>
 
 static struct topology_slot slot;
-static struct listen_socket *listen_socket;
+static struct listen_socket *listen_sockets[2]; /* one of them is in use */
+static unsigned listen_number;
 static struct sim_limits limits;
 static unsigned server_mask;
 static unsigned connection_count;
@@ -30,7 +31,7 @@ static struct listen_socket *listen_on(void *arg, const struct config_listen *li
 {
     (void)arg;
     (void)listen;
-    return listen_socket_get(listen_socket);
+    return listen_socket_get(listen_sockets[listen_number]);
 }
 
 static enum server_standing stand(void *arg, const struct server *server, bool *is_cut)
@@ -44,7 +45,7 @@ static struct config *configure(void)
 {
     static const char *const names[SIM_SERVERS] = {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3",
                                                    "127.0.0.1:4"};
-    const char *const listens[] = {"127.0.0.1:9"};
+    static const char *const listens[] = {"127.0.0.1:8", "127.0.0.1:9"};
     const char *servers[SIM_SERVERS];
     size_t count = 0;
     struct config_errors errors;
@@ -56,7 +57,7 @@ static struct config *configure(void)
             servers[count++] = names[i];
         }
     }
-    config = config_from_words(listens, 1, servers, count, &errors);
+    config = config_from_words(&listens[listen_number], 1, servers, count, &errors);
     assert(config != NULL);
     config_errors_fini(&errors);
     config->max_clients = 100;
@@ -85,17 +86,26 @@ void sim_topology_publish(void)
     topology_publish(&slot, topology);
 }
 
-void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsigned connections)
+/* A listening socket that nobody ever connects to. */
+static struct listen_socket *make_listen_socket(struct slice text)
 {
+    struct listen_socket *socket = calloc(1, sizeof(*socket));
     const char *error;
 
-    limits = *of;
-    listen_socket = calloc(1, sizeof(*listen_socket));
-    assert(listen_socket != NULL);
-    atomic_init(&listen_socket->refs, 1);
-    listen_socket->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); /* nobody ever connects to it */
-    error = address_parse(&listen_socket->address, SLICE("127.0.0.1:9"), -1);
+    assert(socket != NULL);
+    atomic_init(&socket->refs, 1);
+    socket->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    error = address_parse(&socket->address, text, -1);
     assert(error == NULL);
+    return socket;
+}
+
+void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsigned connections)
+{
+    limits = *of;
+    listen_sockets[0] = make_listen_socket(SLICE("127.0.0.1:8"));
+    listen_sockets[1] = make_listen_socket(SLICE("127.0.0.1:9"));
+    listen_number = 0;
     topology_slot_init(&slot);
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         standings[i] = STANDING_LIVE;
@@ -109,7 +119,8 @@ void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsi
 void sim_topology_end(void)
 {
     topology_slot_fini(&slot);
-    listen_socket_put(listen_socket);
+    listen_socket_put(listen_sockets[0]);
+    listen_socket_put(listen_sockets[1]);
 }
 
 struct topology_slot *sim_topology_slot(void)
@@ -134,6 +145,12 @@ void sim_topology_change(unsigned mask, unsigned connections)
         server_mask = (1u << SIM_SERVERS) - 1;
     }
     connection_count = connections;
+}
+
+void sim_topology_listen_elsewhere(void)
+{
+    listen_number ^= 1;
+    sim_topology_publish();
 }
 
 struct server *sim_topology_server(unsigned server)
