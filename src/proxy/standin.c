@@ -123,17 +123,25 @@ uint64_t standin_expire(struct worker *worker, uint64_t now_us)
     return next_us;
 }
 
+/* The worker's set for server, or NULL: it may not have adopted it yet, or no longer have it. */
+static struct backend_set *find_set(const struct worker *worker, const struct server *server)
+{
+    struct backend_set *set = server->slot < worker->set_count ? worker->sets[server->slot] : NULL;
+
+    return set != NULL && set->server == server ? set : NULL;
+}
+
 void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
 {
     list_init(&mail->mail.link);
     list_add_tail(&worker->surrenders, &mail->mail.link);
     if (mail->closes) {
-        struct backend_set *set = worker->sets[mail->server->slot];
+        struct backend_set *set = find_set(worker, mail->server);
 
-        if (set != NULL && set->server == mail->server) {
-            for (unsigned i = 0; i < set->count; i++) {
-                backend_close(&set->backends[i]);
-            }
+        for (unsigned i = 0; set != NULL && i < set->count; i++) {
+            backend_close(&set->backends[i]);
+        }
+        if (set != NULL) {
             linger_stop_all(set);
         }
     }
@@ -160,11 +168,10 @@ void standin_surrender(struct worker *worker)
     {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
-        struct backend_set *set = worker->sets[mail->server->slot];
-        bool is_known = set != NULL && set->server == mail->server;
+        struct backend_set *set = find_set(worker, mail->server);
 
         if (worker->topology->generation < mail->generation ||
-            (is_known && !is_ripe(set, mail->quiet))) {
+            (set != NULL && !is_ripe(set, mail->quiet))) {
             continue;
         }
         list_remove(&mail->mail.link);
@@ -172,7 +179,7 @@ void standin_surrender(struct worker *worker)
         mail->entries = NULL;
         mail->is_overflowed = false;
         mail->needs_flush = false;
-        if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
+        if (set != NULL && mail->quiet != SURRENDER_AT_ONCE) {
             mail->is_overflowed = set->journal.is_overflowed;
             mail->needs_flush = set->journal.needs_flush;
             mail->entries = journal_take(&set->journal);

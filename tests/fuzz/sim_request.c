@@ -155,8 +155,15 @@ static void add_block(struct text *text, const struct sim_request *request, size
 {
     static const char harm[] = "\r\nget " SIM_POISON "\r\nflush_all\r\n";
 
-    for (size_t i = 0; i < len; i++) {
-        text_add(text, &harm[(i + request->serial) % (sizeof(harm) - 1)], 1);
+    size_t at = request->serial % (sizeof(harm) - 1);
+    size_t left = len;
+
+    while (left > 0) {
+        size_t part = sizeof(harm) - 1 - at < left ? sizeof(harm) - 1 - at : left;
+
+        text_add(text, harm + at, part);
+        left -= part;
+        at = 0;
     }
     text_add(text, "\r\n", 2);
 }
