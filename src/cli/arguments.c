@@ -1,6 +1,6 @@
 /*
- * getopt would stop at, or move, words that look like options: a key may be
- * -1, and an admin command has arguments of its own.
+ * Not getopt: behind -a ADMIN and the first word everything belongs to the
+ * command that is told on, dashes or not.
  */
 #include "cli/arguments.h"
 
@@ -29,22 +29,23 @@ static uint64_t read_count(const char *text)
     return value * unit;
 }
 
-/* The value of option name at argv[*at], as "name VALUE" or "name=VALUE"; NULL: another option. */
-static const char *value_of(const char *name, char *const *argv, int argc, int *at)
+/*
+ * The value of option name in word, "name=VALUE", or behind it, "name VALUE": then *takes_next.
+ * NULL: another option, or no value.
+ */
+static const char *value_of(const char *name, const char *word, const char *next, bool *takes_next)
 {
-    const char *word = argv[*at];
     const size_t len = strlen(name);
 
+    *takes_next = false;
     if (strncmp(word, name, len) != 0) {
         return NULL;
     }
     if (word[len] == '=') {
         return word + len + 1;
     }
-    if (word[len] != '\0' || *at + 1 == argc) {
-        return NULL;
-    }
-    return argv[++*at];
+    *takes_next = word[len] == '\0' && next != NULL;
+    return *takes_next ? next : NULL;
 }
 
 const char *cli_arguments_read(struct cli_arguments *arguments, int argc, char *const *argv,
@@ -55,7 +56,9 @@ const char *cli_arguments_read(struct cli_arguments *arguments, int argc, char *
     *arguments = (struct cli_arguments){.words = words};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
+        const char *next = i + 1 < argc ? argv[i + 1] : NULL;
         const char *value;
+        bool takes_next = false;
 
         if (only_words || word[0] != '-' || word[1] == '\0') {
             words[arguments->word_count++] = word;
@@ -65,11 +68,11 @@ const char *cli_arguments_read(struct cli_arguments *arguments, int argc, char *
             only_words = true;
         } else if (strcmp(word, "--json") == 0) {
             arguments->as_json = true;
-        } else if ((value = value_of("--pool", argv, argc, &i)) != NULL) {
+        } else if ((value = value_of("--pool", word, next, &takes_next)) != NULL) {
             arguments->pool = value;
-        } else if ((value = value_of("-a", argv, argc, &i)) != NULL) {
+        } else if ((value = value_of("-a", word, next, &takes_next)) != NULL) {
             arguments->admin = value;
-        } else if ((value = value_of("--keys", argv, argc, &i)) != NULL) {
+        } else if ((value = value_of("--keys", word, next, &takes_next)) != NULL) {
             arguments->keys = read_count(value);
             if (arguments->keys == 0) {
                 return "--keys takes a number above 0, such as 1000000 or 1m";
@@ -77,6 +80,7 @@ const char *cli_arguments_read(struct cli_arguments *arguments, int argc, char *
         } else {
             return "an option that is not known, or that lacks its value";
         }
+        i += takes_next ? 1 : 0;
     }
     return NULL;
 }

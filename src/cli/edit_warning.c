@@ -95,7 +95,7 @@ static void about_renamed(struct warning *warning)
     }
     qsort(gone, count, sizeof(*gone), compare_addresses);
     for (uint32_t i = 0; i < after->server_count; i++) {
-        struct addressed wanted;
+        struct addressed wanted = {.server = i};
         const struct addressed *found;
 
         if (warning->edit->same[i] != PLACEMENT_NONE) {

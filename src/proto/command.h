@@ -35,6 +35,7 @@ enum reply_kind {
     REPLY_LINE,   /* one line */
     REPLY_VALUES, /* VALUE blocks, then END; or one error line */
     REPLY_META,   /* VA with a block, or one line of any other code */
+    REPLY_META_MN, /* nothing or what REPLY_META is, then MN: the server keeps quiet by itself */
     REPLY_STATS,  /* STAT lines, then END; or one line */
 };
 

@@ -19,6 +19,7 @@ struct meta_flags {
     bool has_unknown;     /* a flag that 1.6.18 does not know: newer servers may */
     bool is_repeatable;   /* only flags that read */
     bool has_long_opaque;
+    bool has_autovivify;
     size_t quiet_count;
     size_t base64_count;
     char mode;
@@ -36,6 +37,7 @@ static void judge_number(struct meta_flags *flags, struct slice word)
     case 'T':
     case 'R':
         flags->is_repeatable = false;
+        flags->has_autovivify |= word.data[0] == 'N';
         if (!number_read_i64(digits, &i64)) {
             flags->error = ANSWER_BAD_TOKEN;
         }
@@ -171,6 +173,17 @@ static struct slice write_line(struct request *request, const struct line *line,
     return line_writer_end(&writer);
 }
 
+/* The line with single blanks. */
+static struct slice write_all(struct request *request, const struct line *line)
+{
+    struct line_writer writer = verdict_writer(request);
+
+    for (size_t i = 0; i < line->word_count; i++) {
+        line_writer_word(&writer, line->words[i]);
+    }
+    return line_writer_end(&writer);
+}
+
 /* mg, md, ma: one line, judged by its flags. */
 static void judge_plain(struct request *request, const struct line *line)
 {
@@ -192,6 +205,13 @@ static void judge_plain(struct request *request, const struct line *line)
     }
     request->quiet = flags.quiet_count > 0;
     request->is_safe_to_repeat = is_get && flags.is_repeatable;
+    if (request->quiet && flags.has_autovivify && request->command->id == COMMAND_MA) {
+        /* told only where the item was made, which the reply alone does not show */
+        request->quiet = false;
+        request->ends_with_mn = true;
+        verdict_send(request, line->is_canonical ? line->whole : write_all(request, line));
+        return;
+    }
     verdict_send(request, line->is_canonical && !request->quiet
                               ? line->whole
                               : write_line(request, line, WORD_KEY + 1, 0));
@@ -217,11 +237,7 @@ static void judge_debug(struct request *request, const struct line *line)
         verdict_send(request, line->whole);
         return;
     }
-    struct line_writer writer = verdict_writer(request);
-    for (size_t i = 0; i < line->word_count; i++) {
-        line_writer_word(&writer, line->words[i]);
-    }
-    verdict_send(request, line_writer_end(&writer));
+    verdict_send(request, write_all(request, line));
 }
 
 static bool is_ms_mode(char mode)

@@ -24,7 +24,7 @@ struct final_line {
 enum {
     IN_LINE = 1 << REPLY_LINE,
     IN_VALUES = 1 << REPLY_VALUES,
-    IN_META = 1 << REPLY_META,
+    IN_META = 1 << REPLY_META | 1 << REPLY_META_MN,
     IN_STATS = 1 << REPLY_STATS,
     IN_ANY = IN_LINE | IN_VALUES | IN_META | IN_STATS,
 };
@@ -138,7 +138,7 @@ static enum reply_event read_meta_value(struct reply_parser *parser, struct slic
     }
     read_flags(line, reply);
     reply->code = CODE_VA;
-    parser->ends_with_body = true;
+    parser->ends_with_body = parser->kind == REPLY_META;
     return begin_body(parser, bytes, max, reply);
 }
 
@@ -160,10 +160,14 @@ static enum reply_event read_final(const struct reply_parser *parser, struct sli
             return REPLY_BROKEN;
         }
         reply->code = final->code;
-        if (parser->kind == REPLY_META && final->code != CODE_ME && line.len > final->text_len) {
+        if ((parser->kind == REPLY_META || parser->kind == REPLY_META_MN) && final->code != CODE_ME && line.len > final->text_len) {
             size_t skip = final->text_len + 1;
 
             read_flags(slice_make(line.data + skip, line.len - skip), reply);
+        }
+        if (parser->kind == REPLY_META_MN && final->code != CODE_MN) {
+            reply->is_final = false;
+            return REPLY_STAT;
         }
         return REPLY_FINAL;
     }
@@ -187,6 +191,7 @@ static enum reply_event read_line(struct reply_parser *parser, struct slice line
         }
         break;
     case REPLY_META:
+    case REPLY_META_MN:
         if (slice_equals(word, SLICE("VA"))) {
             return read_meta_value(parser, rest, max, reply);
         }

@@ -18,7 +18,7 @@ enum reply_event {
     REPLY_NEED_MORE, /* nothing taken: give the same bytes again with more behind them */
     REPLY_HEADER,    /* a VALUE or VA line: key and value_bytes are set; its body follows */
     REPLY_BODY,      /* some bytes of the body, its "\r\n" included */
-    REPLY_STAT,      /* one STAT line */
+    REPLY_STAT,      /* one STAT line, or another that does not end the reply */
     REPLY_FINAL,     /* the line that ends the reply (END, STORED, HD ..., an error line) */
     REPLY_BROKEN,    /* this cannot be: the connection is out of step */
 };

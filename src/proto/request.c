@@ -37,6 +37,7 @@ static void request_begin(struct request *request)
     request->noreply = false;
     request->quiet = false;
     request->is_safe_to_repeat = false;
+    request->ends_with_mn = false;
     request->close = false;
     request->is_foreign = false;
     request->opaque_hash = 0;

@@ -32,17 +32,6 @@ const char *backend_state_text(enum backend_state state)
     return state_texts[state];
 }
 
-void backend_bind(struct backend *backend, struct leg *leg)
-{
-    if (leg->backend != NULL) {
-        leg->backend->set->bound--;
-    }
-    leg->backend = backend;
-    if (backend != NULL) {
-        backend->set->bound++;
-    }
-}
-
 static bool may_move(enum backend_state from, enum backend_state to)
 {
     /* clang-format off */
@@ -145,7 +134,7 @@ void backend_submit(struct backend *backend, struct leg *leg)
     struct worker *worker = backend->worker;
     const struct topology_pool *pool = backend->set->pool;
 
-    backend_bind(backend, leg);
+    leg->backend = backend;
     if (pool == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
         return;
@@ -238,7 +227,10 @@ void backend_connect(struct backend *backend)
     const struct topology_server *entry = backend->set->entry;
     bool done;
 
-    if (!list_is_empty(&backend->set->lingering)) {
+    if (backend_set_standing(backend->set) == STANDING_LIVE) {
+        linger_stop_old(backend->set); /* of one that is out the control plane decides */
+    }
+    if (backend_set_lingers(backend->set)) {
         wait_for_linger(backend);
         return;
     }
@@ -300,7 +292,9 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
     schedule_retry(backend, cause);
-    drop_socket(backend, cause == LEG_TIMEOUT);
+    drop_socket(backend, leg != NULL && leg->is_begun &&
+                             (cause == LEG_TIMEOUT || cause == LEG_BROKEN ||
+                              cause == LEG_OUT_OF_MEMORY));
     while (leg != NULL) {
         struct leg *next = leg->next;
         struct standing *standing = leg->standing;
@@ -315,6 +309,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         }
         leg = next;
     }
+    pipeline_publish(backend);
     if (backend->state == BACKEND_WAITING && backend->first != NULL) {
         worker_want_deadline(backend->worker, backend->retry_at_us);
     }
@@ -356,6 +351,7 @@ void backend_close(struct backend *backend)
         exchange_leg_failed(leg, LEG_REMOVED);
         leg = next;
     }
+    pipeline_publish(backend);
 }
 
 /* Sends leg, no longer in the pipeline, where the topology says, or fails it for good. */
@@ -426,4 +422,5 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     if (what & EV_READ) {
         backend_in_read(backend);
     }
+    pipeline_publish(backend);
 }

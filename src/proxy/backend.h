@@ -32,7 +32,8 @@ struct backend {
     uint32_t unsent_done; /* bytes of unsent that left */
     uint32_t piped;
     uint64_t unsent_bytes;
-    uint64_t counted_unsent_bytes; /* of these, how many the server's counter has */
+    uint64_t published_unsent_bytes; /* of these, how many the server's counter has */
+    uint32_t published_piped;
 
     struct reply_parser parser;
     bool is_mid_reply;
@@ -63,7 +64,6 @@ struct backend_set {
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
     struct journal journal;  /* what was written on its behalf while it was out */
-    uint32_t bound;          /* legs that name a backend of it */
     uint32_t standing_in;    /* writes under way elsewhere on its behalf */
     uint64_t last_verdict_us;
     uint64_t last_alive_us;  /* as told to server->last_reply_us */
@@ -75,9 +75,6 @@ struct backend_set {
 };
 
 const char *backend_state_text(enum backend_state state);
-
-/* leg is backend's from now on (NULL: nobody's); the set lives as long as legs know it. */
-void backend_bind(struct backend *backend, struct leg *leg);
 
 /*
  * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).

@@ -107,6 +107,12 @@ static bool is_crowded(const char *data, size_t len)
     return len >= sizeof(text) - 1 && memcmp(data, text, sizeof(text) - 1) == 0;
 }
 
+/* A final line of our own asking, or the END of one part of a merged answer, is not the answer's. */
+static bool is_passed_on(const struct leg *leg, enum reply_code code)
+{
+    return leg->kind != REPLY_META_MN && (code != CODE_END || leg->exchange->leg_count == 1);
+}
+
 /*
  * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
  * SIZE_MAX where the connection has failed.
@@ -142,8 +148,7 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
             (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
             return SIZE_MAX;
         }
-        /* the END of one part of a merged answer is not the answer's */
-        if (event != REPLY_FINAL || reply.code != CODE_END || leg->exchange->leg_count == 1) {
+        if (event != REPLY_FINAL || is_passed_on(leg, reply.code)) {
             keep(leg, data + taken, reply.bytes, chunk);
         }
         if (reply.is_final) {

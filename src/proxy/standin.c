@@ -57,7 +57,8 @@ void standin_release(struct leg *leg)
 
 void standin_note_unanswered(struct backend_set *set, struct slice key)
 {
-    if (set->pool != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
+    set = backend_set_of(set->worker, set->server); /* it may have been replaced */
+    if (set != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
         journal_add(&set->journal, key, NULL, JOURNAL_BYTES_MAX);
     }
 }
@@ -123,12 +124,12 @@ uint64_t standin_expire(struct worker *worker, uint64_t now_us)
     return next_us;
 }
 
-/* The worker's set for server, or NULL: it may not have adopted it yet, or no longer have it. */
-static struct backend_set *find_set(const struct worker *worker, const struct server *server)
+static void close_all(struct backend_set *set)
 {
-    struct backend_set *set = server->slot < worker->set_count ? worker->sets[server->slot] : NULL;
-
-    return set != NULL && set->server == server ? set : NULL;
+    for (unsigned i = 0; i < set->count; i++) {
+        backend_close(&set->backends[i]);
+    }
+    linger_stop_all(set);
 }
 
 void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
@@ -136,13 +137,17 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
     list_init(&mail->mail.link);
     list_add_tail(&worker->surrenders, &mail->mail.link);
     if (mail->closes) {
-        struct backend_set *set = find_set(worker, mail->server);
+        struct backend_set *set = backend_set_of(worker, mail->server);
 
-        for (unsigned i = 0; set != NULL && i < set->count; i++) {
-            backend_close(&set->backends[i]);
-        }
         if (set != NULL) {
-            linger_stop_all(set);
+            close_all(set);
+        }
+        list_each(other, &worker->retired_sets)
+        {
+            set = list_entry(other, struct backend_set, retired_link);
+            if (set->server == mail->server) {
+                close_all(set);
+            }
         }
     }
 }
@@ -152,9 +157,9 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
     switch (quiet) {
     case SURRENDER_WHEN_QUIET:
-        return backend_set_is_quiet(set);
+        return backend_set_is_quiet(set, false);
     case SURRENDER_WHEN_ALL_QUIET:
-        return backend_set_is_idle(set);
+        return backend_set_is_quiet(set, true);
     case SURRENDER_AT_ONCE:
     case SURRENDER_NOTES_AT_ONCE:
         break;
@@ -168,10 +173,11 @@ void standin_surrender(struct worker *worker)
     {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
-        struct backend_set *set = find_set(worker, mail->server);
+        struct backend_set *set = backend_set_of(worker, mail->server);
+        bool is_known = set != NULL;
 
         if (worker->topology->generation < mail->generation ||
-            (set != NULL && !is_ripe(set, mail->quiet))) {
+            (is_known && !is_ripe(set, mail->quiet))) {
             continue;
         }
         list_remove(&mail->mail.link);
@@ -179,7 +185,7 @@ void standin_surrender(struct worker *worker)
         mail->entries = NULL;
         mail->is_overflowed = false;
         mail->needs_flush = false;
-        if (set != NULL && mail->quiet != SURRENDER_AT_ONCE) {
+        if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
             mail->is_overflowed = set->journal.is_overflowed;
             mail->needs_flush = set->journal.needs_flush;
             mail->entries = journal_take(&set->journal);

@@ -65,7 +65,7 @@ static void sort_bucket(struct ring_point *points, size_t count, const uint32_t 
 static bool sort_points(const struct ring *ring, uint32_t *index, struct ring_point *points,
                         const uint32_t *rank)
 {
-    struct ring_point *scattered = malloc(ring->count * sizeof(*scattered));
+    struct ring_point *scattered = calloc(ring->count + 1ull, sizeof(*scattered));
 
     if (scattered == NULL) {
         return false;

@@ -61,7 +61,7 @@ static void fill_repeated(uint32_t *cells, const struct labels *labels, const do
     for (size_t i = 0; i < labels->count; i++) {
         const uint32_t server = labels->by_rank[i];
 
-        for (double left = weights[server]; left >= 1; left--) {
+        for (uint32_t left = (uint32_t)weights[server]; left > 0; left--) {
             cells[used++] = server;
         }
     }

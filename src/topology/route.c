@@ -32,26 +32,21 @@ static uint32_t next_best(const struct topology_pool *pool, struct slice key,
     return PLACEMENT_NONE;
 }
 
-struct route route_in_pool(const struct topology_pool *pool, struct slice key,
-                           const struct server *avoid)
-{
-    struct route route = {pool, placement_find(pool->placement, key, pool->live), STANDING_OUT};
-
-    if (avoid != NULL && route.server != PLACEMENT_NONE &&
-        pool->servers[route.server].server == avoid) {
-        route.server = next_best(pool, key, avoid);
-    }
-    if (route.server != PLACEMENT_NONE) {
-        route.standing = (enum server_standing)pool->live[route.server];
-    }
-    return route;
-}
-
 struct route route_key(const struct topology *topology, const struct topology_listener *listener,
                        struct slice key, const struct server *avoid)
 {
-    const struct topology_pool *pool = pool_of(topology, listener, key);
+    struct route route = {pool_of(topology, listener, key), PLACEMENT_NONE, STANDING_OUT};
 
-    return pool != NULL ? route_in_pool(pool, key, avoid)
-                        : (struct route){NULL, PLACEMENT_NONE, STANDING_OUT};
+    if (route.pool == NULL) {
+        return route;
+    }
+    route.server = placement_find(route.pool->placement, key, route.pool->live);
+    if (avoid != NULL && route.server != PLACEMENT_NONE &&
+        route.pool->servers[route.server].server == avoid) {
+        route.server = next_best(route.pool, key, avoid);
+    }
+    if (route.server != PLACEMENT_NONE) {
+        route.standing = (enum server_standing)route.pool->live[route.server];
+    }
+    return route;
 }

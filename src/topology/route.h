@@ -20,8 +20,4 @@ struct route {
 struct route route_key(const struct topology *topology, const struct topology_listener *listener,
                        struct slice key, const struct server *avoid);
 
-/* The same once the pool is known. */
-struct route route_in_pool(const struct topology_pool *pool, struct slice key,
-                           const struct server *avoid);
-
 #endif

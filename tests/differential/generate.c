@@ -473,7 +473,7 @@ static void make_odd_line(struct chance *chance, struct command *command)
         "mg t8 Tabc", "mg t8 N", "mg t8 k k", "mg $$ b v", "mg abc b v", "md = b", "ma n1 Jx", "mg t8 q k k",
         "", " ", "   ", "unknown", "GET t8", "Set t8", "gett t8", "rget t8", "mq", "mgg t8", "=", "get\tt8",
         "verbosity", "verbosity abc", "verbosity 1", "verbosity 0 noreply", "verbosity 1 2 3", "flush_all abc",
-        "flush_all 1 2", "flush_all 1 2 3", "flush_all abc noreply", "flush_all noreply x", "\x01", "\xff\xfe",
+        "flush_all 0 2", "flush_all 1 2 3", "flush_all abc noreply", "flush_all noreply x", "\x01", "\xff\xfe",
         "incr n1 1 NOREPLY", "delete t8 NOREPLY", "md t8 q k O", "mg t8 S100", "mg t8 O", "mn\t", "mg t8 s v f \t",
         "mg t8 k f t v s O123456789012345678901234567890", "mg t8 O12345678901234567890123456789012",
         "mg t8 P P", "mg t8 v c c", "mg t8 1", "get t8 ", " get t8", "touch t8 -1", "gat -1 t8 t9",

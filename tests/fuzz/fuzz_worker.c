@@ -160,7 +160,7 @@ static void step_stand(struct run *run)
     uint8_t how = next(run);
 
     sim_disturb();
-    sim_topology_stand(how >> 4, (enum server_standing)(how & 3), (how & 4) != 0);
+    sim_topology_stand(how >> 4, (enum server_standing)(how & 3), (how & 4) != 0, how >= 0xc0);
     if ((how & 8) == 0) {
         sim_topology_publish();
     }
@@ -317,7 +317,7 @@ static void settle(struct run *run, bool drains)
 {
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         sim_server_connects(i, CONNECT_AT_ONCE);
-        sim_topology_stand(i, STANDING_LIVE, false);
+        sim_topology_stand(i, STANDING_LIVE, false, false);
     }
     sim_topology_publish();
     kernel_cut_writes(0, 0);

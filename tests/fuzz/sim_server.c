@@ -46,6 +46,7 @@ struct conn {
     int fd;
     unsigned server;
     bool is_pending; /* not writable for the worker yet */
+    bool is_fresh;   /* the worker may only now find out that it is connected */
     bool is_stalled; /* nobody reads what the worker writes */
     bool is_poisoned; /* something wrong was said: nothing more is */
     bool has_spoken;
@@ -394,6 +395,7 @@ void sim_servers_read(void)
     for (unsigned i = 0; i < conn_count;) {
         struct conn *conn = conns[i];
 
+        conn->is_fresh = false;
         if (!conn->is_pending && !conn->is_stalled && !conn->is_at_eof) {
             conn_read(conn, 0);
         }
@@ -655,7 +657,7 @@ static bool is_idle(const struct conn *conn)
 {
     char byte;
 
-    return !conn->is_pending && conn->leg_count == 0 && conn->in.len == 0 && conn->out.len == 0 &&
+    return !conn->is_pending && !conn->is_fresh && conn->leg_count == 0 && conn->in.len == 0 && conn->out.len == 0 &&
            recv(conn->fd, &byte, 1, MSG_PEEK) == -1;
 }
 
@@ -708,6 +710,7 @@ void sim_server_settle(unsigned n, bool succeeds)
     if (succeeds) {
         drain(conn->fd);
         conn->is_pending = false;
+        conn->is_fresh = true;
     } else {
         sim_disturb();
         conn_free(n % conn_count); /* with its junk unread: the worker sees an error */

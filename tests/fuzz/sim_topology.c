@@ -14,7 +14,8 @@ static struct sim_limits limits;
 static unsigned server_mask;
 static unsigned connection_count;
 static enum server_standing standings[SIM_SERVERS];
-static bool cuts[SIM_SERVERS];
+static bool is_cut[SIM_SERVERS];
+static bool is_alone[SIM_SERVERS];
 
 static unsigned number_of(const struct address *address)
 {
@@ -34,11 +35,14 @@ static struct listen_socket *listen_on(void *arg, const struct config_listen *li
     return listen_socket_get(listen_sockets[listen_number]);
 }
 
-static enum server_standing stand(void *arg, const struct server *server, bool *is_cut)
+static enum server_standing stand(void *arg, struct topology_server *at)
 {
+    unsigned number = number_of(&at->server->address);
+
     (void)arg;
-    *is_cut = cuts[number_of(&server->address)];
-    return standings[number_of(&server->address)];
+    at->is_cut = is_cut[number] && standings[number] == STANDING_GATED;
+    at->is_alone = is_alone[number];
+    return standings[number];
 }
 
 static struct config *configure(void)
@@ -109,7 +113,8 @@ void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsi
     topology_slot_init(&slot);
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         standings[i] = STANDING_LIVE;
-        cuts[i] = false;
+        is_cut[i] = false;
+        is_alone[i] = false;
     }
     server_mask = (1u << server_count) - 1;
     connection_count = connections;
@@ -128,14 +133,15 @@ struct topology_slot *sim_topology_slot(void)
     return &slot;
 }
 
-void sim_topology_stand(unsigned server, enum server_standing standing, bool is_cut)
+void sim_topology_stand(unsigned server, enum server_standing standing, bool cuts, bool alone)
 {
     server %= SIM_SERVERS;
     if (standing == STANDING_OUT && limits.on_failure != ON_FAILURE_EJECT) {
         standing = STANDING_DOWN;
     }
     standings[server] = standing;
-    cuts[server] = standing == STANDING_GATED && is_cut;
+    is_cut[server] = cuts;
+    is_alone[server] = alone;
 }
 
 void sim_topology_change(unsigned mask, unsigned connections)

@@ -26,7 +26,8 @@ struct topology_slot *sim_topology_slot(void);
 /* Publishes what was changed by the others. */
 void sim_topology_publish(void);
 
-void sim_topology_stand(unsigned server, enum server_standing standing, bool is_cut);
+/* cuts and alone: is_cut and is_alone of struct topology_server. */
+void sim_topology_stand(unsigned server, enum server_standing standing, bool cuts, bool alone);
 
 /* A bit of mask a server; 0 stands for all. connections: to each of them. */
 void sim_topology_change(unsigned mask, unsigned connections);

@@ -195,6 +195,19 @@ class Time(ProxyTest):
         self.assertLess(costs[1000], 2 * costs[10], costs)
         self.assertLess(costs[100], 2 * costs[10], costs)
 
+    def test_a_pipeline_of_any_depth_is_answered_without_a_pause(self):
+        for workers in (1, 2):
+            daemon, _ = self.pool_of(3, proxy={'workers': workers})
+            for depth in (10, 60, 65, 80, 100, 128, 130, 150, 200, 260, 500, 1000):
+                request = b''.join(b'set k%d 0 0 1\r\nx\r\n' % i if i % 3 else b'get k%d\r\n' % i
+                                   for i in range(depth))
+                worst = 0
+                for _ in range(10):
+                    with daemon.client() as client:
+                        client.send(request)
+                        worst = max(worst, self.timed(client.barrier))
+                self.assertLess(worst, 0.25 * TIME_FACTOR, 'at a depth of %d' % depth)
+
     def test_one_clients_deep_pipeline_does_not_starve_another(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1})
         daemon.ask(b'set k 0 0 1\r\nx\r\n')
