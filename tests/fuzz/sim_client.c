@@ -68,7 +68,7 @@ static struct listener *open_listener(void)
     {
         struct listener *listener = list_entry(at, struct listener, link);
 
-        if (listener->route != NULL) {
+        if (!listener->is_removed) {
             return listener;
         }
     }
