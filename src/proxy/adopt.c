@@ -269,7 +269,7 @@ void adopt_free_retired(struct worker *worker)
         if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
             linger_stop_old(set);
         }
-        if (backend_set_is_idle(set)) {
+        if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);
             backend_set_free(set);
         }
@@ -287,13 +287,18 @@ void adopt_free_retired(struct worker *worker)
 void adopt_nothing(struct worker *worker)
 {
     drop_servers(worker, NULL);
-    list_each_safe(at, after, &worker->retired_sets)
+    list_each(at, &worker->retired_sets)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
             backend_close(&set->backends[i]);
         }
+    }
+    list_each_safe(at, after, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
         list_remove(&set->retired_link);
         backend_set_free(set);
     }
