@@ -261,25 +261,6 @@ void adopt_topology(struct worker *worker)
     topology_put(old);
 }
 
-/* What waits for its turn to be answered, and is told about when it is, knew the set. */
-static void forget_set(struct worker *worker, const struct backend_set *set)
-{
-    list_each(at, &worker->clients)
-    {
-        struct exchange *exchange = list_entry(at, struct client, link)->first;
-
-        for (; exchange != NULL; exchange = exchange->next) {
-            for (uint32_t i = 0; i < exchange->leg_count; i++) {
-                const struct backend *backend = exchange->legs[i].backend;
-
-                if (backend != NULL && backend->set == set) {
-                    exchange->legs[i].backend = NULL;
-                }
-            }
-        }
-    }
-}
-
 void adopt_free_retired(struct worker *worker)
 {
     list_each_safe(at, after, &worker->retired_sets)
@@ -291,9 +272,8 @@ void adopt_free_retired(struct worker *worker)
         if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
             linger_stop_old(set);
         }
-        if (backend_set_is_idle(set)) {
+        if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);
-            forget_set(worker, set);
             backend_set_free(set);
         }
     }
