@@ -136,6 +136,7 @@ static void on_request(struct evhttp_request *request, void *arg)
     }
     evhttp_add_header(headers, "Content-Type", page != NULL ? page->type : "text/plain");
     evhttp_add_header(headers, "Cache-Control", "no-store");
+    evhttp_add_header(headers, "Connection", "close"); /* the counting layer carries one request */
     evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
     evhttp_add_header(headers, "Content-Security-Policy",
                       "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
