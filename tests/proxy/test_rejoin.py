@@ -3,7 +3,7 @@
 import random
 import time
 
-from harness import (ProxyTest, answer_like_memcached, has_admin, keys_of, main, unittest, wait_until, wrongs)
+from harness import (ProxyTest, has_admin, keys_of, main, unittest, wait_until, wrongs)
 
 POOL = {'probe_interval': '50ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'fall': 2, 'rise': 1,
         'min_live': '0%'}
@@ -208,7 +208,6 @@ class StaleFreeRejoin(ProxyTest):
         self.out()
         for key in keys_of('s2')[:40]:
             self.ask(b'set %s 0 0 1\r\nx\r\n' % key)
-        wait_until(lambda: int(self.daemon.members()['s2']['to_delete']) >= 40, None, 'the journal to show')
         self.back()
         self.assertGreaterEqual(int(self.daemon.members()['s2']['replayed']), 40)
 
