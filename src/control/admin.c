@@ -3,7 +3,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/socket.h"
+#include "control/admin_clients.h"
 #include "control/admin_command.h"
+#include "control/prometheus.h"
+#include "control/watch.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -32,10 +35,13 @@ struct session {
     struct admin *admin;
     struct bufferevent *stream;
     bool is_ending;
+    bool is_waiting; /* for the rest of an answer */
 };
 
 static void session_free(struct session *session)
 {
+    watch_stop(session->admin->control, session);
+    admin_clients_forget(session->admin->control, session);
     list_remove(&session->link);
     session->admin->session_count--;
     bufferevent_free(session->stream);
@@ -47,9 +53,41 @@ static void on_written(struct bufferevent *stream, void *arg)
     struct session *session = arg;
 
     (void)stream;
-    if (session->is_ending) {
+    if (session->is_ending && !session->is_waiting) {
         session_free(session);
     }
+}
+
+/* Somebody asks by HTTP: gets the metrics where that is what he asks for, else `stats`. */
+static bool answer_http(struct session *session, const char *line, size_t len)
+{
+    struct evbuffer *out = bufferevent_get_output(session->stream);
+    struct evbuffer *body;
+    const char *type = "text/plain; charset=utf-8";
+
+    if (len < 9 || (memcmp(line + len - 9, " HTTP/1.1", 9) != 0 &&
+                    memcmp(line + len - 9, " HTTP/1.0", 9) != 0)) {
+        return false;
+    }
+    body = evbuffer_new();
+    if (body == NULL) {
+        return true;
+    }
+    if (strncmp(line, "GET /metrics ", 13) == 0) {
+        type = PROMETHEUS_TYPE;
+        prometheus_add(session->admin->control, body);
+    } else {
+        (void)!admin_command_run(session->admin->control, NULL, SLICE("stats"), body);
+    }
+    evbuffer_add_printf(out,
+                        "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                        "Connection: close\r\n\r\n",
+                        type, evbuffer_get_length(body));
+    if (strncmp(line, "HEAD ", 5) != 0) {
+        evbuffer_add_buffer(out, body);
+    }
+    evbuffer_free(body);
+    return true;
 }
 
 /* Runs the commands that have arrived whole. */
@@ -61,7 +99,15 @@ static void on_readable(struct bufferevent *stream, void *arg)
     char *line;
     size_t len;
 
-    while (!session->is_ending && (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
+    while (!session->is_ending && !session->is_waiting &&
+           (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
+        watch_stop(session->admin->control, session);
+        if (answer_http(session, line, len)) {
+            session->is_ending = true;
+            evbuffer_drain(in, evbuffer_get_length(in));
+            free(line);
+            break;
+        }
         session->is_ending =
             !admin_command_run(session->admin->control, session, slice_make(line, len), out);
         free(line);
@@ -74,7 +120,7 @@ static void on_readable(struct bufferevent *stream, void *arg)
         session_free(session);
         return;
     }
-    if (session->is_ending) {
+    if (session->is_ending && !session->is_waiting) {
         bufferevent_disable(stream, EV_READ);
         if (evbuffer_get_length(out) == 0) {
             session_free(session);
@@ -86,8 +132,11 @@ static void on_session_event(struct bufferevent *stream, short what, void *arg)
 {
     struct session *session = arg;
 
-    if ((what & BEV_EVENT_EOF) && evbuffer_get_length(bufferevent_get_output(stream)) > 0) {
-        session->is_ending = true; /* it may have shut its write side only */
+    if ((what & BEV_EVENT_EOF) &&
+        (session->is_waiting || watch_is_on(session->admin->control, session) ||
+         evbuffer_get_length(bufferevent_get_output(stream)) > 0)) {
+        /* it may have shut its write side only */
+        session->is_ending = !watch_is_on(session->admin->control, session);
         bufferevent_disable(stream, EV_READ);
         return;
     }
@@ -119,6 +168,22 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     admin->session_count++;
     bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);
     bufferevent_enable(session->stream, EV_READ | EV_WRITE);
+}
+
+void session_wait(struct session *session)
+{
+    session->is_waiting = true;
+}
+
+void session_go_on(struct session *session)
+{
+    session->is_waiting = false;
+    on_readable(session->stream, session);
+}
+
+struct evbuffer *session_output(struct session *session)
+{
+    return bufferevent_get_output(session->stream);
 }
 
 struct admin *admin_open(struct control *control, char *error, size_t error_size)

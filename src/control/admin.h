@@ -7,6 +7,10 @@
 
 #include "control/control.h"
 
+#include <event2/buffer.h>
+
+struct session;
+
 /* Opens the socket. NULL with a sentence in error. */
 struct admin *admin_open(struct control *control, char *error, size_t error_size);
 
@@ -14,5 +18,12 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
 MUST_CHECK bool admin_start(struct admin *admin);
 
 void admin_free(struct admin *admin); /* NULL is fine */
+
+/* The session's next commands wait until session_go_on: its answer is not complete yet. */
+void session_wait(struct session *session);
+void session_go_on(struct session *session);
+
+/* Where its answers go. */
+struct evbuffer *session_output(struct session *session);
 
 #endif

@@ -1,10 +1,15 @@
 #include "control/admin_command.h"
 
 #include "base/log.h"
+#include "control/admin_clients.h"
 #include "control/admin_member.h"
+#include "control/admin_ring.h"
 #include "control/admin_stats.h"
+#include "control/admin_top.h"
+#include "control/event_log.h"
 #include "control/reload.h"
 #include "control/text.h"
+#include "control/watch.h"
 
 #include <stdio.h>
 
@@ -66,6 +71,20 @@ const struct admin_row admin_rows[] = {
      admin_member_drain, NULL},
     {"restore", "NAME", "let an ejected or drained server back", admin_member_restore, NULL},
     {"reload", "", "take over the edited configuration file", run_reload, NULL},
+    {"ring", "[POOL]", "each pool's placement and each server's share of it", admin_ring_run,
+     "now is the share while the servers that are out at present are out."},
+    {"locate", "KEY", "which servers have a key, in order, and why", admin_locate_run,
+     "Bytes of KEY may be written as %XX."},
+    {"top", "", "rates over the last second", admin_top_run, NULL},
+    {"watch", "[FILTER]", "requests as they are answered, until a line is sent", watch_run,
+     "FILTER is a text that the line shown must hold, or us>N for requests slower than N us.\r\n"
+     "Where more are answered than can be shown, some are left out and counted."},
+    {"slow", "", "the slowest requests of the last ten minutes", watch_slow_run,
+     "Brought up to date once a second; requests of less than 1 ms are not kept."},
+    {"hot", "", "the most frequent keys of late", watch_hot_run,
+     "Brought up to date once a second. One key in 8 is looked at; counts are scaled up."},
+    {"clients", "[N]", "the clients connected now, at most N (100)", admin_clients_run, NULL},
+    {"events", "", "what happened to servers and configuration", event_log_run, NULL},
     {"log", "[LEVEL]", "show or set the log's level", run_log,
      "LEVEL is error, warn, notice, info or debug; it holds until a restart or a reload."},
     {"version", "", "the proxy's version", run_version, NULL},

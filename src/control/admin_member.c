@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "config/units.h"
 #include "control/member.h"
+#include "control/metrics.h"
 #include "ring/compare.h"
 
 #include <inttypes.h>
@@ -14,6 +15,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     const struct health *health = &member->health;
     bool is_live = member->phase == MEMBER_LIVE;
     char address[ADDRESS_TEXT_MAX];
+    struct server_totals totals;
     char next[32] = "-";
 
     if (health->next_probe_at_us != HEALTH_NEVER) {
@@ -28,6 +30,11 @@ static void add_server(struct evbuffer *out, const struct member *member, double
         address_format(&member->server->address, address, sizeof(address)),
         member_state_text(member), (double)(now_us - member->phase_since_us) / 1e6, share * 100,
         health->failures, next);
+    metrics_read_server(member->control, member->server, &totals);
+    evbuffer_add_printf(out, " connections=%" PRIu64 " in_flight=%" PRIu64 " requests=%" PRIu64
+                             " errors=%" PRIu64,
+                        totals.values[SERVER_CONNECTIONS], totals.values[SERVER_IN_FLIGHT],
+                        totals.values[SERVER_REQUESTS], totals.errors_sum);
     evbuffer_add_printf(out, " to_delete=%" PRIu64 " replayed=%" PRIu64 " cause=\"%s\"",
                         member->delete_count, member->replayed_total,
                         is_live ? "" : health_cause_text(health->cause));

@@ -83,7 +83,6 @@ static void run_general(struct control *control, struct evbuffer *out)
 static void add_server_totals(struct evbuffer *out, const char *pool, const char *server,
                               const struct server_totals *totals)
 {
-    add_of(out, pool, server, "in_flight", totals->in_flight);
     for (int i = 0; i < SERVER_COUNTERS; i++) {
         add_of(out, pool, server, server_counter_rows[i].name, totals->values[i]);
     }
@@ -186,10 +185,12 @@ static void run_latency(struct control *control, struct evbuffer *out)
     const struct topology *topology = control->slot.current;
     struct histogram_sum sum;
 
-    for (int class = 0; class <= LATENCY_CLASSES; class ++) {
-        metrics_read_latency(control, class, &sum);
-        add_distribution(out, class < LATENCY_CLASSES ? latency_class_names[class] : "all", NULL,
-                         "_us", &sum);
+    for (int c = 0; c <= COMMAND_COUNT; c++) {
+        metrics_read_latency(control, c, &sum);
+        if (sum.total > 0 || c == COMMAND_COUNT) {
+            add_distribution(out, c < COMMAND_COUNT ? counter_command_names[c] : "all", NULL,
+                             "_us", &sum);
+        }
     }
     for (uint32_t p = 0; p < topology->pool_count; p++) {
         const struct topology_pool *pool = &topology->pools[p];

@@ -4,9 +4,13 @@
 #include "base/log.h"
 #include "control/admin.h"
 #include "control/member.h"
+#include "control/admin_clients.h"
+#include "control/event_log.h"
+#include "control/http.h"
 #include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
+#include "control/watch.h"
 #include "control/reload.h"
 #include "control/resolver.h"
 
@@ -123,6 +127,9 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         case CONTROL_MAIL_WORKER_STOPPED:
             control->workers_stopped++;
             break;
+        case CONTROL_MAIL_ROSTER:
+            admin_clients_take(control, (struct control_roster_mail *)mail);
+            continue;
         case CONTROL_MAIL_VERDICT:
             member_on_verdict(control, (struct verdict_mail *)mail);
             break;
@@ -195,12 +202,20 @@ static bool init_events(struct control *control)
 
 static void fini(struct control *control)
 {
+    sigset_t all_signals;
+
+    sigfillset(&all_signals); /* one more SIGTERM must not undo a clean end */
+    sigprocmask(SIG_BLOCK, &all_signals, NULL);
     if (control->mail_event != NULL) {
         on_mail(-1, 0, control); /* what workers said last */
         event_free(control->mail_event);
         mailbox_fini(&control->mailbox);
     }
     admin_free(control->admin);
+    http_free(control->http);
+    watch_free(control);
+    event_log_free(control);
+    admin_clients_free(control);
     metrics_free(control->metrics);
     for (size_t i = 0; i < ARRAY_LEN(control->signal_events); i++) {
         if (control->signal_events[i] != NULL) {
@@ -235,6 +250,12 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
             return false;
         }
     }
+    if (control->config->has_http) {
+        control->http = http_open(control, error, error_size);
+        if (control->http == NULL) {
+            return false;
+        }
+    }
     if ((detach && !process_detach(error, error_size)) ||
         !process_write_pidfile(control->config, error, error_size) ||
         !process_drop_privileges(control->config, error, error_size)) {
@@ -244,7 +265,8 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         snprintf(error, error_size, "cannot make the event loop");
         return false;
     }
-    if (control->admin != NULL && !admin_start(control->admin)) {
+    if ((control->admin != NULL && !admin_start(control->admin)) ||
+        (control->http != NULL && !http_start(control->http))) {
         snprintf(error, error_size, "cannot start the admin port");
         return false;
     }

@@ -16,7 +16,11 @@
 struct admin;
 struct member;
 struct resolver;
+struct event_log;
+struct http;
 struct metrics;
+struct questions;
+struct watch;
 
 /* What changes of the topology came to. Whoever makes a change counts it here. */
 struct change_counts {
@@ -40,7 +44,11 @@ struct control {
     struct event *signal_events[5];
     struct event *drain_timer;
     struct admin *admin;
+    struct http *http;
     struct metrics *metrics;
+    struct event_log *events; /* NULL: none yet */
+    struct watch *watch;
+    struct questions *questions;
     uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;
     unsigned workers_stopped;

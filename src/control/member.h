@@ -41,6 +41,7 @@ struct member {
     bool is_gate_open;              /* OUT: nobody may stand in, so its requests fail */
     bool has_restarted;             /* since it left: its process is another one, and empty */
     bool is_tainted;                /* stand-ins hold keys of its that could not be noted */
+    bool has_debts;                 /* stand-ins still have to lose its keys */
     bool needs_flush;
     struct journal_entry *deletes;  /* keys to be deleted from it */
     struct journal_entry *replaying; /* those of them that are on the way */
@@ -63,8 +64,8 @@ struct member *member_find(const struct control *control, const struct server *s
 struct member *member_find_named(struct control *control, struct slice name, char *error,
                                  size_t error_size);
 
-/* What the topology is to say of the server. */
-enum server_standing member_standing(const struct member *member, bool *is_cut);
+/* What the topology is to say of the server; the rest of it goes to at. */
+enum server_standing member_standing(const struct member *member, struct topology_server *at);
 
 /* "live", "leaving", "ejected", "down", "replaying", "joining", "drained". */
 const char *member_state_text(const struct member *member);

@@ -49,6 +49,9 @@ const size_t metrics_derived_count = ARRAY_LEN(metrics_derived_rows);
 struct known_server {
     struct server *server; /* a reference; NULL: the slot is free */
     bool is_configured;
+    uint64_t requests; /* when last looked at */
+    uint64_t errors;
+    struct server_rates rates;
 };
 
 /* What removed servers leave to their pool. */
@@ -81,7 +84,7 @@ void metrics_read_worker(const struct worker *worker, struct totals *totals)
     }
     for (int c = 0; c < COMMAND_COUNT; c++) {
         for (int i = 0; i < COMMAND_COUNTERS; i++) {
-            totals->commands[c][i] += cell_read(&counters->commands[c][i]);
+            totals->commands[c][i] += cell_read(&counters->commands[c].values[i]);
         }
     }
     for (int i = 0; i < LEG_CAUSES; i++) {
@@ -119,13 +122,13 @@ uint64_t metrics_command_sum(const struct totals *totals, enum command_counter c
     return sum;
 }
 
-void metrics_read_latency(const struct control *control, int class, struct histogram_sum *sum)
+void metrics_read_latency(const struct control *control, int command, struct histogram_sum *sum)
 {
     memset(sum, 0, sizeof(*sum));
     for (unsigned w = 0; w < control->workers.count; w++) {
-        for (int c = 0; c < LATENCY_CLASSES; c++) {
-            if (class == c || class == LATENCY_CLASSES) {
-                histogram_read(&control->workers.at[w].counters.latency[c], sum);
+        for (int c = 0; c < COMMAND_COUNT; c++) {
+            if (command == c || command == COMMAND_COUNT) {
+                histogram_read(&control->workers.at[w].counters.commands[c].latency, sum);
             }
         }
     }
@@ -146,9 +149,6 @@ static void add_server(const struct control *control, const struct server *serve
     const struct server_counters *counters = server_counters_all(server);
 
     for (unsigned w = 0; counters != NULL && w < control->workers.count; w++) {
-        uint64_t ended = cell_read(&counters[w].values[SERVER_ENDED]);
-        uint64_t requests = cell_read(&counters[w].values[SERVER_REQUESTS]);
-
         for (int i = 0; i < SERVER_COUNTERS; i++) {
             totals->values[i] += cell_read(&counters[w].values[i]);
         }
@@ -158,7 +158,6 @@ static void add_server(const struct control *control, const struct server *serve
             totals->errors[i] += errors;
             totals->errors_sum += errors;
         }
-        totals->in_flight += requests > ended ? requests - ended : 0;
     }
 }
 
@@ -225,7 +224,7 @@ static void note_server(struct metrics *metrics, struct server *server)
         metrics->server_count = count;
     }
     if (metrics->servers[server->slot].server == NULL) {
-        metrics->servers[server->slot].server = server_get(server);
+        metrics->servers[server->slot] = (struct known_server){.server = server_get(server)};
     }
     metrics->servers[server->slot].is_configured = true;
 }
@@ -318,6 +317,33 @@ static void take_moment(struct metrics *metrics, uint64_t span_us, const struct 
     moment->p999_us = histogram_percentile(latency, 0.999);
 }
 
+static void take_server_rates(struct metrics *metrics, uint64_t span_us)
+{
+    struct server_totals totals;
+
+    for (uint32_t i = 0; i < metrics->server_count; i++) {
+        struct known_server *known = &metrics->servers[i];
+
+        if (known->server != NULL) {
+            metrics_read_server(metrics->control, known->server, &totals);
+            known->rates.requests =
+                rate(totals.values[SERVER_REQUESTS], known->requests, span_us);
+            known->rates.errors = rate(totals.errors_sum, known->errors, span_us);
+            known->requests = totals.values[SERVER_REQUESTS];
+            known->errors = totals.errors_sum;
+        }
+    }
+}
+
+void metrics_server_rates(const struct metrics *metrics, const struct server *server,
+                          struct server_rates *rates)
+{
+    *rates = (struct server_rates){0};
+    if (server->slot < metrics->server_count && metrics->servers[server->slot].server == server) {
+        *rates = metrics->servers[server->slot].rates;
+    }
+}
+
 static void on_second(evutil_socket_t fd, short what, void *arg)
 {
     struct metrics *metrics = arg;
@@ -330,10 +356,11 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
     (void)what;
     look_at_servers(metrics);
     metrics_read_totals(metrics->control, &totals);
-    metrics_read_latency(metrics->control, LATENCY_CLASSES, &latency);
+    metrics_read_latency(metrics->control, COMMAND_COUNT, &latency);
     change = latency;
     if (metrics->looked_us != 0 && now_us > metrics->looked_us) {
         take_moment(metrics, now_us - metrics->looked_us, &totals, &change);
+        take_server_rates(metrics, now_us - metrics->looked_us);
     }
     metrics->looked_us = now_us;
     metrics->last = totals;

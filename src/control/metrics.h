@@ -23,7 +23,6 @@ struct server_totals {
     uint64_t values[SERVER_COUNTERS];
     uint64_t errors[LEG_CAUSES];
     uint64_t errors_sum;
-    uint64_t in_flight;
 };
 
 /* One second of the past. */
@@ -69,6 +68,12 @@ struct control_row {
 extern const struct control_row metrics_control_rows[];
 extern const size_t metrics_control_count;
 
+/* Of one server, over the last second. */
+struct server_rates {
+    double requests;
+    double errors;
+};
+
 struct metrics;
 
 /* Starts looking once a second. NULL out of memory. */
@@ -80,14 +85,17 @@ void metrics_read_worker(const struct worker *worker, struct totals *totals);
 uint64_t metrics_derived(const struct totals *totals, const struct derived_row *row);
 uint64_t metrics_command_sum(const struct totals *totals, enum command_counter counter);
 
-/* One class, or all where class is LATENCY_CLASSES. */
-void metrics_read_latency(const struct control *control, int class, struct histogram_sum *sum);
+/* Of one command, or of all where command is COMMAND_COUNT. */
+void metrics_read_latency(const struct control *control, int command, struct histogram_sum *sum);
 void metrics_read_batch(const struct control *control, struct histogram_sum *sum);
 
 void metrics_read_server(const struct control *control, const struct server *server,
                          struct server_totals *totals);
 void metrics_read_server_latency(const struct control *control, const struct server *server,
                                  struct histogram_sum *sum);
+
+void metrics_server_rates(const struct metrics *metrics, const struct server *server,
+                          struct server_rates *rates);
 
 /* The pool's servers, those that were removed included. */
 void metrics_read_pool(const struct control *control, const char *pool_name,

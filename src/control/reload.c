@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/diff.h"
+#include "control/event_log.h"
 #include "control/member.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
@@ -189,6 +190,7 @@ bool reload_run(struct control *control, struct evbuffer *out)
             config_free(config);
         }
         say(out, LOG_LEVEL_ERROR, "failed: nothing has changed");
+        event_log_note(control, "reload refused: the log has the mistakes");
         count_attempt(control, false);
         return false;
     }
@@ -199,6 +201,9 @@ bool reload_run(struct control *control, struct evbuffer *out)
     say(out, LOG_LEVEL_NOTICE, "done, generation %llu%s",
         (unsigned long long)control->slot.current->generation,
         moved[0] != '\0' ? moved : "; no key moves");
+    event_log_note(control, "reload taken, generation %llu%s",
+                   (unsigned long long)control->slot.current->generation,
+                   moved[0] != '\0' ? moved : "; no key moves");
     carry_fixed(before, config);
     config_free(before);
     return true;

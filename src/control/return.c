@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/event_log.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
 
@@ -142,7 +143,7 @@ static void leave_done(struct member *member)
         !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.ejections += member->is_gate_open ? 0 : 1;
-    log_notice("server %s is %s: %s%s", member->server->label, member_state_text(member),
+    event_log_add(member->control, "server %s is %s: %s%s", member->server->label, member_state_text(member),
                health_cause_text(member->health.cause), moved);
     if (member->health.may_rejoin) {
         return_begin(member);
@@ -202,10 +203,32 @@ static void on_replayed(void *arg, bool is_done)
         member->needs_flush = false;
         if (member->phase != MEMBER_LIVE) {
             free_entries(&member->deletes);
-            log_notice("server %s was flushed before its return", member->server->label);
+            event_log_add(member->control, "server %s was flushed before its return", member->server->label);
         }
     }
     begin_replay(member); /* what came meanwhile, or the next step */
+}
+
+/* Stand-ins may have lost the last of what they had to: their copies can be trusted again. */
+static void forget_debts(struct member *member)
+{
+    const struct control *control = member->control;
+    bool had_debts = member->has_debts;
+
+    if (member->deletes != NULL || member->replaying != NULL || pool_has_debts(member)) {
+        return;
+    }
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_LIVE) {
+            had_debts |= other->has_debts;
+            other->has_debts = false;
+        }
+    }
+    if (had_debts) {
+        rebuild_standing(member->control, NULL, 0);
+    }
 }
 
 /* Gives the stand-ins their deletes: the server is live, so nobody reads their copies. */
@@ -252,9 +275,10 @@ static void become_live(struct member *member)
     char moved[96] = "";
 
     set_phase(member, MEMBER_LIVE);
+    member->has_debts = member->owed != NULL || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
-    log_notice("server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
+    event_log_add(member->control, "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
                " keys deleted from it%s%s",
                member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000),
                member->delete_count, member->has_restarted ? " (it was restarted empty)" : "",
@@ -262,6 +286,7 @@ static void become_live(struct member *member)
     member->delete_count = 0;
     member_rejoined(member);
     settle_debts(member);
+    forget_debts(member);
     reconsider_pool(member);
 }
 
@@ -279,6 +304,7 @@ static void replay_done(struct member *member)
         become_live(member);
         break;
     case MEMBER_LIVE:
+        forget_debts(member);
         reconsider_pool(member);
         break;
     case MEMBER_LEAVING:
@@ -294,6 +320,9 @@ static void begin_replay(struct member *member)
     bool flushes = member->needs_flush && member->phase != MEMBER_LIVE;
     uint32_t count;
 
+    if (member->replayer != NULL) {
+        return; /* its end looks at what came meanwhile */
+    }
     if (!flushes && member->deletes == NULL) {
         replay_done(member);
         return;
@@ -302,11 +331,18 @@ static void begin_replay(struct member *member)
     member->replaying = member->deletes;
     member->deletes = NULL;
     member->is_flushing = flushes;
+    if (member->phase == MEMBER_RETURNING) {
+        evtimer_del(member->step_timer); /* the replayer has a patience of its own */
+    }
     member->replayer =
         replayer_start(member->control->base, endpoints, count, member->replaying, flushes,
                        REPLAY_IDLE_US, on_replayed, member);
     if (member->replayer == NULL) {
         splice(&member->deletes, &member->replaying);
+        if (member->phase == MEMBER_LIVE) {
+            allow_ms(member, GATE_MAX_MS); /* tries again then */
+            return;
+        }
         member_failed_to_return(member);
         return_give_up(member);
     }
@@ -332,7 +368,7 @@ void return_begin(struct member *member)
         become_live(member);
         return;
     }
-    log_notice("server %s is well again; it is brought up to date", member->server->label);
+    event_log_add(member->control, "server %s is well again; it is brought up to date", member->server->label);
     allow_ms(member, LATE_MAX_MS);
     ask_uptime(member);
 }

@@ -32,6 +32,11 @@ static const char *escape_word(unsigned char c, char *buffer, size_t size)
     return buffer;
 }
 
+static const char *escape_line(unsigned char c, char *buffer, size_t size)
+{
+    return c == ' ' || c == '%' ? NULL : escape_word(c, buffer, size);
+}
+
 static const char *escape_json(unsigned char c, char *buffer, size_t size)
 {
     if (c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '<') {
@@ -57,6 +62,11 @@ static const char *escape_label(unsigned char c, char *buffer, size_t size)
 void text_add_word(struct evbuffer *out, struct slice text)
 {
     add_escaped(out, text, escape_word);
+}
+
+void text_add_line(struct evbuffer *out, struct slice text)
+{
+    add_escaped(out, text, escape_line);
 }
 
 void text_add_json(struct evbuffer *out, struct slice text)

@@ -13,6 +13,9 @@
 /* As a word: blanks, control bytes, '%' and bytes above 0x7e percent-encoded. */
 void text_add_word(struct evbuffer *out, struct slice text);
 
+/* As part of a line: only control bytes and bytes above 0x7e are encoded. */
+void text_add_line(struct evbuffer *out, struct slice text);
+
 /* As a JSON string, quotes included; a byte that is not ASCII becomes \u00XX. */
 void text_add_json(struct evbuffer *out, struct slice text);
 

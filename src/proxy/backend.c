@@ -227,7 +227,10 @@ void backend_connect(struct backend *backend)
     const struct topology_server *entry = backend->set->entry;
     bool done;
 
-    if (!list_is_empty(&backend->set->lingering)) {
+    if (backend_set_standing(backend->set) == STANDING_LIVE) {
+        linger_stop_old(backend->set); /* of one that is out the control plane decides */
+    }
+    if (backend_set_lingers(backend->set)) {
         wait_for_linger(backend);
         return;
     }
@@ -289,7 +292,9 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
     schedule_retry(backend, cause);
-    drop_socket(backend, cause == LEG_TIMEOUT);
+    drop_socket(backend, leg != NULL && leg->is_begun &&
+                             (cause == LEG_TIMEOUT || cause == LEG_BROKEN ||
+                              cause == LEG_OUT_OF_MEMORY));
     while (leg != NULL) {
         struct leg *next = leg->next;
         struct standing *standing = leg->standing;
@@ -304,6 +309,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         }
         leg = next;
     }
+    pipeline_publish(backend);
     if (backend->state == BACKEND_WAITING && backend->first != NULL) {
         worker_want_deadline(backend->worker, backend->retry_at_us);
     }
@@ -345,6 +351,7 @@ void backend_close(struct backend *backend)
         exchange_leg_failed(leg, LEG_REMOVED);
         leg = next;
     }
+    pipeline_publish(backend);
 }
 
 /* Sends leg, no longer in the pipeline, where the topology says, or fails it for good. */
@@ -415,4 +422,5 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
     if (what & EV_READ) {
         backend_in_read(backend);
     }
+    pipeline_publish(backend);
 }

@@ -32,7 +32,8 @@ struct backend {
     uint32_t unsent_done; /* bytes of unsent that left */
     uint32_t piped;
     uint64_t unsent_bytes;
-    uint64_t counted_unsent_bytes; /* of these, how many the server's counter has */
+    uint64_t published_unsent_bytes; /* of these, how many the server's counter has */
+    uint32_t published_piped;
 
     struct reply_parser parser;
     bool is_mid_reply;

@@ -57,11 +57,11 @@ static void count_write(struct backend *backend, size_t n, unsigned completed)
     count(counters, COUNTER_BACKEND_WRITES);
     count_add(counters, COUNTER_BACKEND_BYTES_WRITTEN, n);
     count_add(counters, COUNTER_BACKEND_REQUESTS, completed);
+    count_server(server, SERVER_REQUESTS, completed);
     count_server(server, SERVER_WRITES, 1);
     count_server(server, SERVER_BYTES_WRITTEN, n);
-    pipeline_count_unsent(backend);
-    if (completed > 0) {
-        count_latency(&counters->batch, completed);
+    if (COUNTING && completed > 0) {
+        histogram_add(&counters->batch, completed, 1);
     }
 }
 
@@ -150,11 +150,10 @@ static void settle(struct backend *backend)
     }
 }
 
-void backend_flush(struct backend *backend)
+static void flush(struct backend *backend)
 {
     struct worker *worker = backend->worker;
 
-    list_remove(&backend->dirty_link);
     if (backend->state != BACKEND_READY) {
         settle(backend);
         return;
@@ -186,4 +185,11 @@ void backend_flush(struct backend *backend)
     if (backend->state == BACKEND_READY) {
         backend_listen_for(backend, EV_READ);
     }
+}
+
+void backend_flush(struct backend *backend)
+{
+    list_remove(&backend->dirty_link);
+    flush(backend);
+    pipeline_publish(backend);
 }

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
+#include "proxy/trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,6 +67,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     client->exchange_limit = CLIENT_EXCHANGES_FIRST;
     client->number = (uint32_t)worker->client_serial++;
     client->active_us = worker->now_us;
+    client->since_us = worker->now_us;
     outq_init(&client->out);
     list_init(&client->dirty_link);
     list_init(&client->resumed_link);
@@ -136,6 +138,19 @@ static void mark_dirty(struct client *client)
     }
 }
 
+/* The rest of a refused data block will not be read: its request, never whole, gets no answer. */
+static void stop_swallowing(struct client *client)
+{
+    struct exchange *exchange = client->swallowing;
+
+    if (exchange != NULL) {
+        client->swallow_bytes = 0;
+        client->swallowing = NULL;
+        exchange->noreply = true;
+        exchange_unhold(exchange);
+    }
+}
+
 void client_finish(struct client *client, bool lingers)
 {
     if (client->state != CLIENT_OPEN) {
@@ -144,6 +159,7 @@ void client_finish(struct client *client, bool lingers)
     client->state = CLIENT_FINISHING;
     client->lingers = lingers;
     drop_held(client);
+    stop_swallowing(client);
     update_events(client);
     mark_dirty(client);
 }
@@ -174,11 +190,11 @@ static void wake_if_room(struct client *client)
 /* Counts what a finished exchange answered and how long that took. */
 static void count_answer(struct worker *worker, const struct exchange *exchange, uint64_t bytes)
 {
-    enum command_id id = exchange->command->id;
+    uint64_t took_us = worker->now_us - exchange->started_us;
 
-    count_command(&worker->counters, id, COMMAND_BYTES_WRITTEN, bytes);
-    count_latency(&worker->counters.latency[latency_class_of[id]],
-                  worker->now_us - exchange->started_us);
+    count_command(exchange->counters, COMMAND_BYTES_WRITTEN, bytes);
+    count_time(&worker->counters.latency_run, &exchange->counters->latency, took_us);
+    trace_request(worker, exchange, took_us, bytes);
 }
 
 void client_release(struct client *client)
@@ -231,6 +247,24 @@ static size_t swallow(struct client *client, size_t len)
     return part;
 }
 
+static void count_request(struct worker *worker, const struct request *request, size_t bytes)
+{
+    struct command_counters *counters = &worker->counters.commands[request->command->id];
+
+    count_command(counters, COMMAND_REQUESTS, 1);
+    count_command(counters, COMMAND_BYTES_READ, bytes);
+    if (request->route == ROUTE_EACH_KEY) {
+        count_command(counters, COMMAND_KEYS, request->key_count);
+    } else if (request->route == ROUTE_KEY) {
+        count_command(counters, COMMAND_KEYS, 1);
+    } else if (request->route == ROUTE_LOCAL) {
+        count(&worker->counters, COUNTER_REQUESTS_LOCAL);
+    }
+    if (request->is_foreign) {
+        count(&worker->counters, COUNTER_CLIENTS_FOREIGN);
+    }
+}
+
 /*
  * Parses requests from data, which lies in chunk; returns how many bytes were taken. Stops where
  * more bytes are needed or the client has enough under way.
@@ -266,7 +300,7 @@ static size_t parse(struct client *client, const char *data, size_t len, struct 
         client->scanned = 0;
         client->need_bytes = 0;
         taken += consumed;
-        count_command(&worker->counters, request.command->id, COMMAND_BYTES_READ, consumed);
+        count_request(worker, &request, consumed);
         if (!exchange_start(client, &request, chunk)) {
             client->is_broken = true;
             return taken;
@@ -308,7 +342,7 @@ static void refuse_out_of_memory(struct client *client)
     if (client->state != CLIENT_OPEN) {
         return;
     }
-    if (!outq_append(&client->out, "SERVER_ERROR out of memory\r\n", 28, NULL, 0)) {
+    if (!exchange_refuse(client, LEG_OUT_OF_MEMORY)) {
         client->is_broken = true;
     }
     client_finish(client, true);
@@ -454,10 +488,8 @@ void client_drain(struct client *client)
     if (client->state == CLIENT_OPEN && !client->is_paused) {
         on_readable(client);
     }
-    if (client->state == CLIENT_OPEN) {
-        client_finish(client, false);
-    } else if (client->state == CLIENT_LINGERING) {
-        client_retire(client);
+    if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING) {
+        on_eof(client);
     }
 }
 

@@ -55,6 +55,7 @@ struct client {
     size_t swallow_bytes;   /* to be dropped ... */
     struct exchange *swallowing; /* ... before this is answered */
     uint64_t active_us;
+    uint64_t since_us; /* accepted */
 };
 
 /* Takes over fd. False: out of memory, fd closed. */

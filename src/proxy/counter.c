@@ -38,8 +38,8 @@ const struct counter_row command_counter_rows[COMMAND_COUNTERS] = {
 };
 
 const struct counter_row server_counter_rows[SERVER_COUNTERS] = {
-    [SERVER_REQUESTS]      = {"requests", "server_requests", COUNTER_SUM, "parts", "parts of requests queued for the server"},
-    [SERVER_ENDED]         = {"ended", "server_ended", COUNTER_SUM, "parts", "of these, no longer waited for: answered or failed"},
+    [SERVER_REQUESTS]      = {"requests", "server_requests", COUNTER_SUM, "parts", "parts of requests written to the server"},
+    [SERVER_IN_FLIGHT]     = {"in_flight", "server_in_flight", COUNTER_GAUGE, "parts", "parts of requests queued for the server or awaiting its reply now"},
     [SERVER_HITS]          = {"hits", "server_hits", COUNTER_SUM, "keys", "keys found"},
     [SERVER_MISSES]        = {"misses", "server_misses", COUNTER_SUM, "keys", "keys not found"},
     [SERVER_BYTES_READ]    = {"bytes_read", "server_read_bytes", COUNTER_SUM, "bytes", "read from the server"},
@@ -63,23 +63,5 @@ const char *const counter_command_names[COMMAND_COUNT] = {
     [COMMAND_MA] = "ma", [COMMAND_MN] = "mn", [COMMAND_ME] = "me", [COMMAND_FLUSH_ALL] = "flush_all",
     [COMMAND_VERSION] = "version", [COMMAND_VERBOSITY] = "verbosity", [COMMAND_STATS] = "stats",
     [COMMAND_QUIT] = "quit", [COMMAND_REFUSED] = "refused",
-};
-
-const char *const latency_class_names[LATENCY_CLASSES] = {
-    [LATENCY_GET] = "get", [LATENCY_SET] = "set", [LATENCY_DELETE] = "delete",
-    [LATENCY_ARITHMETIC] = "arithmetic", [LATENCY_TOUCH] = "touch", [LATENCY_OTHER] = "other",
-};
-
-const uint8_t latency_class_of[COMMAND_COUNT] = {
-    [COMMAND_NONE] = LATENCY_OTHER, [COMMAND_GET] = LATENCY_GET, [COMMAND_GETS] = LATENCY_GET,
-    [COMMAND_GAT] = LATENCY_GET, [COMMAND_GATS] = LATENCY_GET, [COMMAND_SET] = LATENCY_SET,
-    [COMMAND_ADD] = LATENCY_SET, [COMMAND_REPLACE] = LATENCY_SET, [COMMAND_APPEND] = LATENCY_SET,
-    [COMMAND_PREPEND] = LATENCY_SET, [COMMAND_CAS] = LATENCY_SET, [COMMAND_DELETE] = LATENCY_DELETE,
-    [COMMAND_INCR] = LATENCY_ARITHMETIC, [COMMAND_DECR] = LATENCY_ARITHMETIC,
-    [COMMAND_TOUCH] = LATENCY_TOUCH, [COMMAND_MG] = LATENCY_GET, [COMMAND_MS] = LATENCY_SET,
-    [COMMAND_MD] = LATENCY_DELETE, [COMMAND_MA] = LATENCY_ARITHMETIC, [COMMAND_MN] = LATENCY_OTHER,
-    [COMMAND_ME] = LATENCY_OTHER, [COMMAND_FLUSH_ALL] = LATENCY_OTHER,
-    [COMMAND_VERSION] = LATENCY_OTHER, [COMMAND_VERBOSITY] = LATENCY_OTHER,
-    [COMMAND_STATS] = LATENCY_OTHER, [COMMAND_QUIT] = LATENCY_OTHER, [COMMAND_REFUSED] = LATENCY_OTHER,
 };
 /* clang-format on */

@@ -101,6 +101,7 @@ uint64_t deadline_expire(struct backend *backend, uint64_t now_us)
     } else if (hung_us < next_us) {
         next_us = hung_us;
     }
+    pipeline_publish(backend);
     if (backend->state == BACKEND_CONNECTING && backend->connect_deadline_us < next_us) {
         next_us = backend->connect_deadline_us;
     }

@@ -6,6 +6,7 @@
 #include "proxy/server_counter.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
+#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
     exchange->worker = worker;
     exchange->client = client;
     exchange->command = request->command;
+    exchange->counters = &worker->counters.commands[request->command->id];
     exchange->started_us = worker->now_us;
     exchange->noreply = request->noreply;
     exchange->quiet = request->quiet;
@@ -68,6 +70,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
         standin_release(&exchange->legs[i]);
+        server_put(exchange->legs[i].failed);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -144,6 +147,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
         exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
         return;
     }
+    leg->may_move &= !route.pool->servers[route.server].is_alone;
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }
@@ -159,8 +163,8 @@ void exchange_leg_route(struct leg *leg)
         route_and_submit(exchange, NULL, LEG_OK);
         return;
     }
-    set = leg->backend->set;
-    if (set->pool == NULL) {
+    set = backend_set_of(exchange->worker, leg->backend->set->server);
+    if (set == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
     } else {
         enum server_standing standing = backend_set_standing(set);
@@ -222,14 +226,15 @@ static bool start_key(struct exchange *exchange, const struct request *request,
 {
     struct leg *leg = &exchange->first;
 
+    if (!keep_request(exchange, request, chunk)) {
+        return false;
+    }
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
     leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
-    if (!keep_request(exchange, request, chunk)) {
-        return false;
-    }
+    trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -263,6 +268,7 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->keys_at = (uint32_t)prefix_len;
     leg->line = (struct piece){to, NULL, (uint32_t)(prefix_len + key.len + 2), 0};
     leg->next_key = exchange->key.data;
+    trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -277,28 +283,10 @@ static bool answer_now(struct client *client, const struct request *request)
                        &worker->pool)) {
             return false;
         }
-        count_command(&worker->counters, request->command->id, COMMAND_BYTES_WRITTEN,
+        count_command(&worker->counters.commands[request->command->id], COMMAND_BYTES_WRITTEN,
                       request->answer.len);
     }
     return true;
-}
-
-static void count_request(struct worker *worker, const struct request *request)
-{
-    struct counters *counters = &worker->counters;
-    enum command_id id = request->command->id;
-
-    count_command(counters, id, COMMAND_REQUESTS, 1);
-    if (request->route == ROUTE_LOCAL) {
-        count(counters, COUNTER_REQUESTS_LOCAL);
-    } else if (request->route == ROUTE_EACH_KEY) {
-        count_command(counters, id, COMMAND_KEYS, request->key_count);
-    } else if (request->route == ROUTE_KEY) {
-        count_command(counters, id, COMMAND_KEYS, 1);
-    }
-    if (request->is_foreign) {
-        count(counters, COUNTER_CLIENTS_FOREIGN);
-    }
 }
 
 /* Answers from here, in the client's order. */
@@ -325,7 +313,6 @@ bool exchange_start(struct client *client, const struct request *request, struct
     struct exchange *exchange;
     bool started;
 
-    count_request(worker, request);
     if (request->route == ROUTE_LOCAL && client->first == NULL && request->swallow_bytes == 0 &&
         request->command->id != COMMAND_VERSION) {
         return answer_now(client, request);
@@ -367,6 +354,20 @@ bool exchange_start(struct client *client, const struct request *request, struct
     return true;
 }
 
+bool exchange_refuse(struct client *client, enum leg_cause cause)
+{
+    const struct request unread = {.command = &commands[0]};
+    struct exchange *exchange = exchange_new(client->worker, client, &unread);
+
+    if (exchange == NULL) {
+        return false;
+    }
+    exchange->legs_open = 1;
+    exchange->cause = cause;
+    exchange_unhold(exchange);
+    return true;
+}
+
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
                          const struct topology_server *to, enum server_standing standing)
 {
@@ -399,7 +400,7 @@ void exchange_unhold(struct exchange *exchange)
 enum finding { NO_FINDING, FOUND, NOT_FOUND };
 
 /* What a reply of one line says about its key. */
-static enum finding finding_of(enum command_id id, enum reply_code code)
+static enum finding finding_of(const struct command *command, enum reply_code code)
 {
     static const uint8_t by_code[CODE_SERVER_ERROR + 1] = {
         [CODE_DELETED] = FOUND,
@@ -413,10 +414,10 @@ static enum finding finding_of(enum command_id id, enum reply_code code)
         [CODE_NF] = NOT_FOUND,
     };
 
-    if (latency_class_of[id] != LATENCY_SET) {
+    if (!command->takes_value) {
         return (enum finding)by_code[code];
     }
-    if (id != COMMAND_CAS) {
+    if (command->id != COMMAND_CAS) {
         return NO_FINDING; /* storing is neither */
     }
     return code == CODE_STORED ? FOUND : code == CODE_NOT_FOUND ? NOT_FOUND : NO_FINDING;
@@ -427,12 +428,11 @@ static void count_reply(struct exchange *exchange, const struct leg *leg)
 {
     struct worker *worker = exchange->worker;
     struct server_counters *server = leg->backend->set->counters;
-    enum command_id id = exchange->command->id;
     uint32_t hits = leg->hits;
     uint32_t misses = leg->key_count - leg->hits;
 
     if (leg->kind != REPLY_VALUES) {
-        enum finding finding = finding_of(id, (enum reply_code)leg->code);
+        enum finding finding = finding_of(exchange->command, (enum reply_code)leg->code);
 
         hits = finding == FOUND;
         misses = finding == NOT_FOUND;
@@ -441,14 +441,15 @@ static void count_reply(struct exchange *exchange, const struct leg *leg)
         misses = 0;
     }
     if (hits > 0) {
-        count_command(&worker->counters, id, COMMAND_HITS, hits);
+        count_command(exchange->counters, COMMAND_HITS, hits);
         count_server(server, SERVER_HITS, hits);
     }
     if (misses > 0) {
-        count_command(&worker->counters, id, COMMAND_MISSES, misses);
+        count_command(exchange->counters, COMMAND_MISSES, misses);
         count_server(server, SERVER_MISSES, misses);
     }
-    count_latency(&server->latency, worker->now_us - leg->queued_us);
+    count_time(&worker->counters.server_latency_run, &server->latency,
+               worker->now_us - leg->queued_us);
 }
 
 void exchange_leg_done(struct leg *leg, enum reply_code code)
@@ -492,14 +493,14 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->is_begun = false;
     leg->is_settled = false;
     leg->is_answered = false;
-    if (cause == LEG_REMOVED && exchange->key.len > 0 && leg->backend->set->pool == NULL) {
+    leg->next_key = leg->line.data + leg->keys_at;
+    if (cause == LEG_REMOVED && leg->backend->set->pool == NULL) {
         leg->tries++;
-        route_and_submit(exchange, NULL, cause);
+        exchange_leg_route(leg);
         return true;
     }
     if (is_broken_off && leg->tries < TRIES_SAME) {
         leg->tries = TRIES_SAME;
-        leg->next_key = leg->line.data + leg->keys_at;
         count_retry(leg);
         backend_submit(leg->backend, leg);
         return true;
@@ -508,7 +509,6 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         return false;
     }
     leg->tries = TRIES_MAX;
-    leg->next_key = leg->line.data + leg->keys_at;
     count_retry(leg);
     route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
@@ -542,6 +542,7 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     leg->is_done = true;
     leg->is_discarding = true;
     leg->cause = (uint8_t)cause;
+    leg->failed = leg->backend != NULL ? server_get(leg->backend->set->server) : NULL;
     count_failure(leg);
     outq_fini(&leg->replies);
     exchange_unhold(leg->exchange);

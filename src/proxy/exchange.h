@@ -35,6 +35,7 @@ struct leg {
     uint32_t taken;        /* merging: pieces of replies used up */
     struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
     struct standing *standing; /* the out servers this write stands in for; NULL: none */
+    struct server *failed; /* a reference to the server that failed it, which may be removed since */
     uint32_t hits;
     uint32_t key_count;    /* a retrieval's keys on this leg */
     uint32_t keys_at;      /* where in line the first key stands */
@@ -60,6 +61,7 @@ struct exchange {
     struct client *client; /* NULL once the client is gone or the answer is out */
     struct worker *worker;
     const struct command *command;
+    struct command_counters *counters; /* the worker's, of the command */
     struct list waiting_link;
     uint64_t started_us;
     uint32_t leg_count;
@@ -94,6 +96,9 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
  */
 MUST_CHECK bool exchange_start(struct client *client, const struct request *request,
                                struct chunk *chunk);
+
+/* Answers, behind all that is due before, a request that could not be read. False: as above. */
+MUST_CHECK bool exchange_refuse(struct client *client, enum leg_cause cause);
 
 /* Sends leg to a server of this standing over the connection its client is pinned to. */
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,

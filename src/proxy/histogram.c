@@ -18,6 +18,20 @@ struct histogram_page *histogram_page_new(struct histogram *histogram, unsigned 
     return made;
 }
 
+void histogram_run_flush(struct histogram_run *run)
+{
+    if (run->histogram != NULL) {
+        histogram_add(run->histogram, run->value, run->times);
+        run->histogram = NULL;
+    }
+}
+
+void histogram_run_turn(struct histogram_run *run, struct histogram *histogram, uint64_t value)
+{
+    histogram_run_flush(run);
+    *run = (struct histogram_run){histogram, value, 1};
+}
+
 void histogram_read(const struct histogram *histogram, struct histogram_sum *sum)
 {
     for (unsigned i = 0; i < HISTOGRAM_PAGES; i++) {

@@ -74,7 +74,8 @@ static inline uint64_t histogram_bucket_start(unsigned bucket)
     return (uint64_t)(bucket - (shift << HISTOGRAM_HALF_BITS)) << shift;
 }
 
-static inline void histogram_add(struct histogram *histogram, uint64_t value)
+/* Adds value so many times. */
+static inline void histogram_add(struct histogram *histogram, uint64_t value, uint64_t times)
 {
     uint32_t kept = value < HISTOGRAM_VALUE_MAX ? (uint32_t)value : HISTOGRAM_VALUE_MAX;
     unsigned bucket = histogram_bucket(kept);
@@ -89,8 +90,32 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
         }
     }
     cell = &page->counts[bucket & (HISTOGRAM_PAGE - 1)];
-    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + 1,
+    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + times,
                           memory_order_relaxed);
+}
+
+/* Equal values in a row, added at once: replies that come together took equally long. */
+struct histogram_run {
+    struct histogram *histogram; /* NULL: nothing is kept */
+    uint64_t value;
+    uint64_t times;
+};
+
+/* Adds what the run kept. */
+void histogram_run_flush(struct histogram_run *run);
+
+/* The same, and begins a new run. */
+void histogram_run_turn(struct histogram_run *run, struct histogram *histogram, uint64_t value);
+
+/* Adds value, by the end of the run at the latest. */
+static inline void histogram_run_add(struct histogram_run *run, struct histogram *histogram,
+                                     uint64_t value)
+{
+    if (run->histogram == histogram && run->value == value) {
+        run->times++;
+        return;
+    }
+    histogram_run_turn(run, histogram, value);
 }
 
 #endif

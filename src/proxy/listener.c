@@ -59,6 +59,7 @@ void listener_free(struct listener *listener)
     listener_stop(listener);
     list_remove(&listener->link);
     listen_socket_put(listener->socket);
+    free(listener->kept_route.pools);
     free(listener);
 }
 

@@ -11,7 +11,8 @@ uint32_t pipeline_leg_bytes(const struct leg *leg)
     return leg->line.len + leg->value.len;
 }
 
-static void take_off(struct backend *backend, struct leg *leg)
+/* Takes leg off its backend's count; the links are the caller's business. */
+void pipeline_unlink(struct backend *backend, struct leg *leg)
 {
     leg->is_piped = false;
     leg->next = NULL;
@@ -20,17 +21,15 @@ static void take_off(struct backend *backend, struct leg *leg)
     standin_release(leg);
 }
 
-void pipeline_unlink(struct backend *backend, struct leg *leg)
+void pipeline_publish(struct backend *backend)
 {
-    take_off(backend, leg);
-    count_server(backend->set->counters, SERVER_ENDED, 1);
-}
+    struct server_counters *counters = backend->set->counters;
 
-void pipeline_count_unsent(struct backend *backend)
-{
-    count_server(backend->set->counters, SERVER_QUEUED_BYTES,
-                 backend->unsent_bytes - backend->counted_unsent_bytes);
-    backend->counted_unsent_bytes = backend->unsent_bytes;
+    count_server(counters, SERVER_QUEUED_BYTES,
+                 backend->unsent_bytes - backend->published_unsent_bytes);
+    count_server(counters, SERVER_IN_FLIGHT, (uint64_t)backend->piped - backend->published_piped);
+    backend->published_unsent_bytes = backend->unsent_bytes;
+    backend->published_piped = backend->piped;
 }
 
 /* Takes leg, which is not begun, out of the middle of the pipeline. */
@@ -69,7 +68,6 @@ void pipeline_add(struct backend *backend, struct leg *leg)
     backend->piped++;
     backend->unsent_bytes += pipeline_leg_bytes(leg);
     leg->queued_us = backend->worker->now_us;
-    count_server(backend->set->counters, SERVER_REQUESTS, 1);
 }
 
 /* Takes the whole pipeline away; returns its first leg. */
@@ -82,7 +80,6 @@ struct leg *pipeline_take(struct backend *backend)
     backend->unsent = NULL;
     backend->unsent_done = 0;
     backend->unsent_bytes = 0;
-    pipeline_count_unsent(backend);
     return first;
 }
 
@@ -126,6 +123,6 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
     }
     backend->worker->exchange_count++;
     backend->piped++;
-    take_off(backend, leg); /* the server still owes a reply: the ghost's */
+    pipeline_unlink(backend, leg);
     return true;
 }

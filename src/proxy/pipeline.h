@@ -19,8 +19,8 @@ void pipeline_unlink(struct backend *backend, struct leg *leg);
 /* Takes leg, which is not begun, out of the middle; before is the one ahead of it, or NULL. */
 void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct leg *leg);
 
-/* Brings the server's counter of bytes that wait up to date. */
-void pipeline_count_unsent(struct backend *backend);
+/* Brings the server's counters of what waits and is under way up to date. */
+void pipeline_publish(struct backend *backend);
 
 /* Takes the whole pipeline away; returns its first leg. */
 struct leg *pipeline_take(struct backend *backend);

@@ -4,6 +4,7 @@
 #include "proxy/client.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
+#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdio.h>
@@ -112,6 +113,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         uint32_t part =
             part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
 
+        trace_key(worker->trace, key);
         if (part == NO_LEG) {
             done = false;
             break;

@@ -57,7 +57,8 @@ void standin_release(struct leg *leg)
 
 void standin_note_unanswered(struct backend_set *set, struct slice key)
 {
-    if (set->pool != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
+    set = backend_set_of(set->worker, set->server); /* it may have been replaced */
+    if (set != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
         journal_add(&set->journal, key, NULL, JOURNAL_BYTES_MAX);
     }
 }
@@ -123,18 +124,30 @@ uint64_t standin_expire(struct worker *worker, uint64_t now_us)
     return next_us;
 }
 
+static void close_all(struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        backend_close(&set->backends[i]);
+    }
+    linger_stop_all(set);
+}
+
 void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
 {
     list_init(&mail->mail.link);
     list_add_tail(&worker->surrenders, &mail->mail.link);
     if (mail->closes) {
-        struct backend_set *set = worker->sets[mail->server->slot];
+        struct backend_set *set = backend_set_of(worker, mail->server);
 
-        if (set != NULL && set->server == mail->server) {
-            for (unsigned i = 0; i < set->count; i++) {
-                backend_close(&set->backends[i]);
+        if (set != NULL) {
+            close_all(set);
+        }
+        list_each(other, &worker->retired_sets)
+        {
+            set = list_entry(other, struct backend_set, retired_link);
+            if (set->server == mail->server) {
+                close_all(set);
             }
-            linger_stop_all(set);
         }
     }
 }
@@ -144,9 +157,9 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
     switch (quiet) {
     case SURRENDER_WHEN_QUIET:
-        return backend_set_is_quiet(set);
+        return backend_set_is_quiet(set, false);
     case SURRENDER_WHEN_ALL_QUIET:
-        return backend_set_is_idle(set);
+        return backend_set_is_quiet(set, true);
     case SURRENDER_AT_ONCE:
     case SURRENDER_NOTES_AT_ONCE:
         break;
@@ -160,8 +173,8 @@ void standin_surrender(struct worker *worker)
     {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
-        struct backend_set *set = worker->sets[mail->server->slot];
-        bool is_known = set != NULL && set->server == mail->server;
+        struct backend_set *set = backend_set_of(worker, mail->server);
+        bool is_known = set != NULL;
 
         if (worker->topology->generation < mail->generation ||
             (is_known && !is_ripe(set, mail->quiet))) {

@@ -7,6 +7,8 @@
 #include "proxy/client.h"
 #include "proxy/deadline.h"
 #include "proxy/listener.h"
+#include "proxy/roster.h"
+#include "proxy/trace.h"
 #include "proxy/standin.h"
 
 #include <errno.h>
@@ -115,6 +117,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
     (void)what;
     worker_see_time(worker);
     close_idle_clients(worker);
+    trace_publish(worker);
     list_each(at, &worker->listeners)
     {
         listener_resume(list_entry(at, struct listener, link));
@@ -138,7 +141,7 @@ static void take_client(struct worker *worker, struct worker_client_mail *mail)
 {
     struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-    if (listener != NULL && !worker->is_draining) {
+    if (listener != NULL && !listener->is_removed && !worker->is_draining) {
         listener_take(listener, mail->fd);
     } else {
         atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
@@ -181,7 +184,11 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         case WORKER_MAIL_CLIENT:
             take_client(worker, (struct worker_client_mail *)mail);
             break;
+        case WORKER_MAIL_ROSTER:
+            roster_answer(worker, (struct worker_roster_mail *)mail);
+            break;
         case WORKER_MAIL_WAKE:
+            trace_look(worker->trace);
             break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
@@ -248,22 +255,41 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
+/* True where the end of the last turn left something to be written. */
+static bool has_work(const struct worker *worker)
+{
+    return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
+           !list_is_empty(&worker->resumed_clients);
+}
+
+/* Brings the counters up to date that are not kept so request by request. */
+static void publish(struct worker *worker)
+{
+    struct counters *counters = &worker->counters;
+
+    histogram_run_flush(&counters->latency_run);
+    histogram_run_flush(&counters->server_latency_run);
+    count(counters, COUNTER_TICKS);
+    count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
+    count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
+}
+
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
+    int wait = has_work(worker) ? EVLOOP_NONBLOCK : 0;
+
     worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
+    event_base_loop(worker->base, EVLOOP_ONCE | wait); /* callbacks parse, route and queue */
     worker_see_time(worker);
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
     resume_clients(worker);
     settle(worker);
+    publish(worker);
     free_retired(worker);
     adopt_topology(worker);
     standin_surrender(worker);
-    count(&worker->counters, COUNTER_TICKS);
-    count_set(&worker->counters, COUNTER_MEMORY, worker->pool.used_bytes);
-    count_set(&worker->counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
 /* Ends every client, answers nobody. */
@@ -318,7 +344,8 @@ static bool worker_init(struct worker *worker, struct workers *all, unsigned num
         event_config_free(config);
     }
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
-    if (worker->base == NULL || worker->write_buffer == NULL || !mailbox_init(&worker->mailbox)) {
+    worker->trace = trace_new();
+    if (worker->base == NULL || worker->write_buffer == NULL || worker->trace == NULL || !mailbox_init(&worker->mailbox)) {
         return false;
     }
     event_assign(&worker->mail_event, worker->base, worker->mailbox.wake_fd, EV_READ | EV_PERSIST,
@@ -466,8 +493,9 @@ static void worker_fini(struct worker *worker)
     chunk_unref(worker->gather);
     chunk_pool_fini(&worker->pool);
     free(worker->write_buffer);
-    for (int i = 0; i < LATENCY_CLASSES; i++) {
-        histogram_fini(&worker->counters.latency[i]);
+    trace_free(worker->trace);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        histogram_fini(&worker->counters.commands[i].latency);
     }
     histogram_fini(&worker->counters.batch);
 }

@@ -27,10 +27,12 @@ struct backend_set;
 struct exchange;
 struct journal_entry;
 struct leg;
+struct trace;
 struct workers;
 
 struct worker {
     struct counters counters;
+    struct trace *trace;
     unsigned number;
     struct workers *all;
     pthread_t thread;
@@ -79,6 +81,7 @@ struct worker {
 enum worker_mail {
     WORKER_MAIL_CLIENT,
     WORKER_MAIL_WAKE,
+    WORKER_MAIL_ROSTER,
     WORKER_MAIL_SURRENDER,
     WORKER_MAIL_DRAIN,
     WORKER_MAIL_STOP,
@@ -154,7 +157,12 @@ void workers_stop(struct workers *workers);
 void workers_join(struct workers *workers);
 
 /* Kinds of mail to the control thread. */
-enum control_mail { CONTROL_MAIL_WORKER_STOPPED, CONTROL_MAIL_VERDICT, CONTROL_MAIL_SURRENDER };
+enum control_mail {
+    CONTROL_MAIL_WORKER_STOPPED,
+    CONTROL_MAIL_VERDICT,
+    CONTROL_MAIL_SURRENDER,
+    CONTROL_MAIL_ROSTER,
+};
 
 /* Every event callback begins with it: the loop may have slept since now_us was read. */
 static inline void worker_see_time(struct worker *worker)

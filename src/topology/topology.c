@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <xxhash.h>
 #include <unistd.h>
 
@@ -18,11 +19,20 @@ void listen_socket_put(struct listen_socket *socket)
 {
     if (socket != NULL &&
         atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
-        close(socket->fd);
-        if (socket->address.is_unix) {
-            unlink(socket->address.host); /* where it may; a later start replaces a stale one */
+        if (!socket->is_shut) {
+            listen_socket_shut(socket);
         }
+        close(socket->fd);
         free(socket);
+    }
+}
+
+void listen_socket_shut(struct listen_socket *socket)
+{
+    socket->is_shut = true;
+    shutdown(socket->fd, SHUT_RDWR);
+    if (socket->address.is_unix) {
+        unlink(socket->address.host); /* where it may; a later start replaces a stale one */
     }
 }
 
@@ -113,7 +123,7 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
         }
         pool->server_count = i + 1;
         at->endpoint_count = source->resolve(source->arg, &at->server->address, at->endpoints);
-        pool->live[i] = (uint8_t)source->standing(source->arg, at->server, &at->is_cut);
+        pool->live[i] = (uint8_t)source->standing(source->arg, at);
         pool->has_out |= pool->live[i] == STANDING_OUT;
     }
     return true;

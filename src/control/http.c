@@ -1,0 +1,245 @@
+#include "control/http.h"
+
+#include "base/log.h"
+#include "base/socket.h"
+#include "control/page.h"
+#include "control/prometheus.h"
+#include "control/stats_json.h"
+
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_MAX = 64,
+    TIMEOUT_S = 30, /* of silence */
+    HEADERS_MAX = 16 * 1024,
+    BODY_MAX = 1024,
+};
+
+struct http {
+    struct control *control;
+    struct evhttp *server;
+    struct evconnlistener *listener;
+    unsigned connections;
+    int fd;
+};
+
+struct page_row {
+    const char *path;
+    const char *type;
+    /* Appends the body; returns the status. */
+    int (*run)(struct control *control, struct evbuffer *out);
+};
+
+static int run_page(struct control *control, struct evbuffer *out)
+{
+    (void)control;
+    evbuffer_add_reference(out, page_html, page_html_bytes, NULL, NULL);
+    return HTTP_OK;
+}
+
+static int run_metrics(struct control *control, struct evbuffer *out)
+{
+    prometheus_add(control, out);
+    return HTTP_OK;
+}
+
+static int run_json(struct control *control, struct evbuffer *out)
+{
+    stats_json_add(control, out);
+    return HTTP_OK;
+}
+
+static int run_healthz(struct control *control, struct evbuffer *out)
+{
+    (void)control;
+    evbuffer_add_printf(out, "ok\n");
+    return HTTP_OK;
+}
+
+/* Ready: takes clients, and every pool has a server that is up. */
+static int run_readyz(struct control *control, struct evbuffer *out)
+{
+    const struct topology *topology = control->slot.current;
+    int status = HTTP_OK;
+
+    if (control->is_stopping) {
+        evbuffer_add_printf(out, "stopping\n");
+        return HTTP_SERVUNAVAIL;
+    }
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        uint32_t up = 0;
+
+        for (uint32_t s = 0; s < topology->pools[p].server_count; s++) {
+            up += topology->pools[p].live[s] == STANDING_LIVE;
+        }
+        if (up == 0) {
+            evbuffer_add_printf(out, "pool %s: no server is up\n", topology->pools[p].name);
+            status = HTTP_SERVUNAVAIL;
+        }
+    }
+    if (status == HTTP_OK) {
+        evbuffer_add_printf(out, "ready\n");
+    }
+    return status;
+}
+
+static const struct page_row pages[] = {
+    {"/", "text/html; charset=utf-8", run_page},
+    {"/metrics", PROMETHEUS_TYPE, run_metrics},
+    {"/stats.json", "application/json", run_json},
+    {"/healthz", "text/plain; charset=utf-8", run_healthz},
+    {"/readyz", "text/plain; charset=utf-8", run_readyz},
+};
+
+static const struct page_row *find_page(struct evhttp_request *request)
+{
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+
+    if (path == NULL || path[0] == '\0') {
+        path = "/";
+    }
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+        if (strcmp(path, pages[i].path) == 0) {
+            return &pages[i];
+        }
+    }
+    return NULL;
+}
+
+static void on_request(struct evhttp_request *request, void *arg)
+{
+    struct http *http = arg;
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+    const struct page_row *page = find_page(request);
+    struct evbuffer *body = evbuffer_new();
+    int status = HTTP_NOTFOUND;
+
+    if (body == NULL) {
+        evhttp_send_error(request, HTTP_SERVUNAVAIL, NULL);
+        return;
+    }
+    if (page != NULL) {
+        status = page->run(http->control, body);
+    } else {
+        evbuffer_add_printf(body, "there are");
+        for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+            evbuffer_add_printf(body, " %s", pages[i].path);
+        }
+        evbuffer_add_printf(body, "\n");
+    }
+    evhttp_add_header(headers, "Content-Type", page != NULL ? page->type : "text/plain");
+    evhttp_add_header(headers, "Cache-Control", "no-store");
+    evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    evhttp_add_header(headers, "Content-Security-Policy",
+                      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+                      "connect-src 'self'; img-src data:; frame-ancestors 'none'");
+    evhttp_send_reply(request, status,
+                      status == HTTP_OK ? "OK" : status == HTTP_NOTFOUND ? "Not Found"
+                                                                         : "Service Unavailable",
+                      body);
+    evbuffer_free(body);
+}
+
+static void on_connection_end(void *arg)
+{
+    struct http *http = arg;
+
+    http->connections--;
+    evconnlistener_enable(http->listener);
+}
+
+/*
+ * evhttp has no bound on its connections: a layer that passes everything through tells when one
+ * ends, and accepting pauses while there are enough.
+ */
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+    struct http *http = arg;
+    struct bufferevent *stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    struct bufferevent *counted;
+
+    if (stream == NULL) {
+        return NULL;
+    }
+    counted = bufferevent_filter_new(stream, NULL, NULL, BEV_OPT_CLOSE_ON_FREE, on_connection_end,
+                                     http);
+    if (counted == NULL) {
+        return stream;
+    }
+    if (++http->connections >= CONNECTIONS_MAX) {
+        evconnlistener_disable(http->listener);
+    }
+    return counted;
+}
+
+struct http *http_open(struct control *control, char *error, size_t error_size)
+{
+    const struct config_listen *listen = &control->config->http;
+    struct http *http = calloc(1, sizeof(*http));
+    struct endpoint endpoint;
+    char text[ADDRESS_TEXT_MAX];
+
+    address_format(&listen->address, text, sizeof(text));
+    if (http == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return NULL;
+    }
+    http->control = control;
+    if (!address_to_endpoint(&listen->address, &endpoint)) {
+        snprintf(error, error_size, "http: %s is not a numeric address", text);
+        free(http);
+        return NULL;
+    }
+    http->fd = socket_listen(&endpoint, listen->mode != 0 ? listen->mode : 0600);
+    if (http->fd == -1) {
+        snprintf(error, error_size, "http: cannot listen on %s: %s", text, strerror(errno));
+        free(http);
+        return NULL;
+    }
+    if (!endpoint_is_local(&endpoint)) {
+        log_warn("http: %s can be reached from other hosts", text);
+    }
+    return http;
+}
+
+bool http_start(struct http *http)
+{
+    http->server = evhttp_new(http->control->base);
+    if (http->server == NULL) {
+        return false;
+    }
+    evhttp_set_allowed_methods(http->server, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    evhttp_set_timeout(http->server, TIMEOUT_S);
+    evhttp_set_max_headers_size(http->server, HEADERS_MAX);
+    evhttp_set_max_body_size(http->server, BODY_MAX);
+    evhttp_set_gencb(http->server, on_request, http);
+    evhttp_set_bevcb(http->server, on_connection, http);
+    http->listener = evconnlistener_new(http->control->base, NULL, NULL,
+                                        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, http->fd);
+    if (http->listener == NULL) {
+        return false;
+    }
+    http->fd = -1; /* the listener's now */
+    return evhttp_bind_listener(http->server, http->listener) != NULL;
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL) {
+        return;
+    }
+    if (http->server != NULL) {
+        evhttp_free(http->server); /* and the listener */
+    }
+    if (http->fd != -1) {
+        close(http->fd);
+    }
+    free(http);
+}

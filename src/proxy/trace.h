@@ -1,0 +1,115 @@
+/*
+ * What single requests were like: the slowest of the last minutes, the most
+ * frequent keys, and a live stream for whoever watches. The worker notes; once
+ * a second it puts what it noted where the control thread may copy it.
+ */
+#ifndef PROXY_TRACE_H
+#define PROXY_TRACE_H
+
+#include "proxy/exchange.h"
+#include "proxy/space_saving.h"
+
+#include <pthread.h>
+
+enum {
+    TRACE_SLOW = 16,        /* slowest requests kept, a worker */
+    TRACE_HOT = 100,        /* most frequent keys published, a worker */
+    TRACE_RING = 1024,      /* requests that wait to be seen by whoever watches, a worker */
+    TRACE_KEY_SAMPLE = 8,   /* one key in so many is looked at */
+    TRACE_CLIENT_BYTES = 64,
+    TRACE_SERVER_BYTES = 64,
+};
+
+/* One request that was answered. */
+struct trace_record {
+    uint64_t wall_us;
+    uint64_t took_us;
+    uint64_t answer_bytes;
+    const char *command;
+    uint32_t key_count;
+    uint32_t hits;
+    uint32_t server_count; /* that were asked */
+    uint8_t key_len;
+    uint8_t code;          /* enum reply_code; of the last part */
+    uint8_t cause;         /* enum leg_cause; of the first that failed */
+    bool is_retrieval;
+    char client[TRACE_CLIENT_BYTES];
+    char server[TRACE_SERVER_BYTES];
+    char key[SPACE_SAVING_KEY_MAX]; /* the first */
+};
+
+/* From one worker to the control thread: who writes takes no lock and never waits. */
+struct trace_ring {
+    _Atomic uint64_t written; /* records ever, by the worker */
+    _Atomic uint64_t read;    /* by the control thread */
+    _Atomic uint64_t lost;    /* for which there was no room */
+    struct trace_record records[TRACE_RING];
+};
+
+struct trace_hot_key {
+    uint64_t count;
+    uint64_t error;
+    uint8_t len;
+    char key[SPACE_SAVING_KEY_MAX];
+};
+
+/* What the control thread may copy under the lock. */
+struct trace_published {
+    pthread_mutex_t lock;
+    struct trace_record slow[TRACE_SLOW];
+    uint32_t slow_count;
+    struct trace_hot_key hot[TRACE_HOT]; /* the most frequent first */
+    uint32_t hot_count;
+    uint64_t hot_total;
+    uint64_t hot_floor; /* the most that a key not kept can have */
+};
+
+struct trace {
+    _Atomic(struct trace_ring *) watch; /* ring while somebody watches, else NULL */
+    struct trace_ring *ring;            /* the control thread's to make */
+    uint64_t note_from_us;              /* requests that took so long are noted; 0: all are */
+    uint64_t slow_from_us;              /* as slow a request is kept */
+    uint32_t key_countdown;             /* keys until the next is looked at */
+    uint32_t random;
+    uint32_t slow_count;
+    uint32_t seconds;
+    struct trace_record slow[TRACE_SLOW];
+    struct space_saving hot;
+    struct trace_published published;
+};
+
+/* NULL out of memory. */
+struct trace *trace_new(void);
+void trace_free(struct trace *trace); /* NULL is fine */
+
+/* Looks at a key: adds it to the most frequent ones, and decides which is looked at next. */
+void trace_take_key(struct trace *trace, struct slice key);
+
+/* Notes an exchange that was just answered, before it is given up. */
+void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t took_us,
+                uint64_t answer_bytes);
+
+/* Finds out whether anybody watches. */
+void trace_look(struct trace *trace);
+
+/* Publishes; once a second. */
+void trace_publish(struct worker *worker);
+
+/* One in TRACE_KEY_SAMPLE keys is looked at. */
+static inline void trace_key(struct trace *trace, struct slice key)
+{
+    if (COUNTING && unlikely(--trace->key_countdown == 0)) {
+        trace_take_key(trace, key);
+    }
+}
+
+/* An exchange was answered. */
+static inline void trace_request(struct worker *worker, const struct exchange *exchange,
+                                 uint64_t took_us, uint64_t answer_bytes)
+{
+    if (COUNTING && unlikely(took_us >= worker->trace->note_from_us)) {
+        trace_note(worker, exchange, took_us, answer_bytes);
+    }
+}
+
+#endif
