@@ -249,6 +249,7 @@ void adopt_topology(struct worker *worker)
     }
     worker->topology = topology;
     adopt_listeners(worker, old, topology);
+    worker->memory_max = topology->max_memory_bytes / worker->all->count;
     drop_servers(worker, topology);
     send_away_from_retired(worker);
     cut_servers(worker);

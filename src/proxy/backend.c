@@ -64,21 +64,12 @@ static void set_state(struct backend *backend, enum backend_state next)
     backend->state = next;
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg);
-
-/* Waits for these events, with as few system calls as it takes. */
-void backend_listen_for(struct backend *backend, short events)
+void backend_listen_for(struct backend *backend, uint32_t events)
 {
-    if (backend->events_on == events) {
-        return;
+    if (!poller_set(&backend->worker->poller, &backend->watch, events)) {
+        log_error("server %s: cannot wait for it: %s", backend->set->server->label,
+                  strerror(errno)); /* what it was sent, or waits, runs into its timeout */
     }
-    if (backend->events_on != 0) {
-        event_del(&backend->event);
-    }
-    event_assign(&backend->event, backend->worker->base, backend->fd, events | EV_PERSIST,
-                 on_event, backend);
-    event_add(&backend->event, NULL);
-    backend->events_on = events;
 }
 
 /* Drops what was read of an unfinished reply. */
@@ -95,17 +86,14 @@ static void forget_reply(struct backend *backend)
 /* Closes the socket. Where the server may still act on what was sent, waits for its close. */
 static void drop_socket(struct backend *backend, bool lingers)
 {
-    if (backend->events_on != 0) {
-        event_del(&backend->event);
-        backend->events_on = 0;
-    }
-    if (backend->fd != -1) {
+    if (backend->watch.fd != -1) {
         if (lingers) {
-            linger_start(backend->set, backend->fd);
+            backend_listen_for(backend, 0);
+            linger_start(backend->set, backend->watch.fd);
+            backend->watch.fd = -1;
         } else {
-            close(backend->fd);
+            watch_close(&backend->watch);
         }
-        backend->fd = -1;
     }
     list_remove(&backend->dirty_link);
     forget_reply(backend);
@@ -194,7 +182,7 @@ static void on_connected(struct backend *backend)
     backend->was_connected = true;
     backend->has_replied = false;
     backend->last_read_us = backend->worker->now_us;
-    backend_listen_for(backend, EV_READ);
+    backend_listen_for(backend, EPOLLIN);
     if (backend->unsent != NULL) {
         backend_mark_dirty(backend);
     }
@@ -242,8 +230,8 @@ void backend_connect(struct backend *backend)
     }
     backend->endpoint %= entry->endpoint_count;
     backend->endpoints_tried++;
-    backend->fd = socket_connect(&entry->endpoints[backend->endpoint], &done);
-    if (backend->fd == -1) {
+    backend->watch.fd = socket_connect(&entry->endpoints[backend->endpoint], &done);
+    if (backend->watch.fd == -1) {
         backend_connect_failed(backend, backend_cause_of_errno(errno));
         return;
     }
@@ -254,7 +242,7 @@ void backend_connect(struct backend *backend)
     }
     backend->connect_deadline_us = worker->now_us + backend->set->pool->connect_timeout_us;
     worker_want_deadline(worker, backend->connect_deadline_us);
-    backend_listen_for(backend, EV_WRITE);
+    backend_listen_for(backend, EPOLLOUT);
 }
 
 /* Decides when the next connect may be tried. */
@@ -400,15 +388,13 @@ void backend_close_idle(struct backend *backend)
     set_state(backend, BACKEND_IDLE);
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+void backend_on_ready(struct watch *watch, uint32_t events)
 {
-    struct backend *backend = arg;
+    struct backend *backend = watch_owner(watch, struct backend, watch);
     int error;
 
-    (void)fd;
-    worker_see_time(backend->worker);
     if (backend->state == BACKEND_CONNECTING) {
-        error = socket_error(backend->fd);
+        error = socket_error(backend->watch.fd);
         if (error != 0) {
             backend_connect_failed(backend, backend_cause_of_errno(error));
         } else {
@@ -416,10 +402,10 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
         }
         return;
     }
-    if (what & EV_WRITE) {
+    if (events & EPOLLOUT) {
         backend_mark_dirty(backend);
     }
-    if (what & EV_READ) {
+    if (events & EPOLLIN) {
         backend_in_read(backend);
     }
     pipeline_publish(backend);

@@ -21,9 +21,7 @@ struct backend {
     struct backend_set *set;
     unsigned number; /* in the set */
     enum backend_state state;
-    int fd;
-    struct event event;
-    short events_on; /* what event waits for */
+    struct watch watch; /* its fd is -1 where there is no socket */
     struct list dirty_link;
 
     struct leg *first;  /* the pipeline, oldest first */
@@ -106,8 +104,11 @@ void backend_retire(struct backend *backend);
  */
 void backend_cut(struct backend *backend);
 
-/* Waits for these events, with as few system calls as it takes. */
-void backend_listen_for(struct backend *backend, short events);
+/* Waits for these events. */
+void backend_listen_for(struct backend *backend, uint32_t events);
+
+/* The watch's callback. */
+void backend_on_ready(struct watch *watch, uint32_t events);
 
 /* Has something to write, or to settle, at the end of the tick. */
 void backend_mark_dirty(struct backend *backend);

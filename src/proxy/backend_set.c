@@ -30,7 +30,7 @@ struct backend_set *backend_set_new(struct worker *worker, struct server *server
         backend->worker = worker;
         backend->set = set;
         backend->number = i;
-        backend->fd = -1;
+        backend->watch = (struct watch){.on_ready = backend_on_ready, .fd = -1};
         list_init(&backend->dirty_link);
     }
     return set;

@@ -16,37 +16,36 @@ enum {
     AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
 };
 
-static void on_event(evutil_socket_t fd, short what, void *arg);
-/* Waits for these events, with as few system calls as it takes. */
-static void listen_for(struct client *client, short events)
+static void on_ready(struct watch *watch, uint32_t events);
+
+static void mark_dirty(struct client *client)
 {
-    if (client->events_on == events) {
-        return;
+    if (list_is_empty(&client->dirty_link)) {
+        list_add_tail(&client->worker->dirty_clients, &client->dirty_link);
     }
-    if (client->events_on != 0) {
-        event_del(&client->event);
+}
+
+static void listen_for(struct client *client, uint32_t events)
+{
+    if (!poller_set(&client->worker->poller, &client->watch, events)) {
+        client->is_broken = true;
+        mark_dirty(client);
     }
-    if (events != 0) {
-        event_assign(&client->event, client->worker->base, client->fd, events | EV_PERSIST,
-                     on_event, client);
-        event_add(&client->event, NULL);
-    }
-    client->events_on = events;
 }
 
 /* What the client's state calls for. */
 static void update_events(struct client *client)
 {
-    short events = 0;
+    uint32_t events = 0;
 
     if (client->state == CLIENT_GONE) {
         return;
     }
     if (client->state == CLIENT_LINGERING || (client->state == CLIENT_OPEN && !client->is_paused)) {
-        events |= EV_READ;
+        events |= EPOLLIN;
     }
     if (!outq_is_empty(&client->out)) {
-        events |= EV_WRITE;
+        events |= EPOLLOUT;
     }
     listen_for(client, events);
 }
@@ -61,7 +60,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     }
     client->worker = worker;
     client->listener = listener;
-    client->fd = fd;
+    client->watch = (struct watch){.on_ready = on_ready, .fd = fd};
     client->state = CLIENT_OPEN;
     client->is_first = true;
     client->exchange_limit = CLIENT_EXCHANGES_FIRST;
@@ -97,9 +96,7 @@ void client_retire(struct client *client)
     if (client->state == CLIENT_GONE) {
         return;
     }
-    listen_for(client, 0);
-    close(client->fd);
-    client->fd = -1;
+    watch_close(&client->watch);
     client->state = CLIENT_GONE;
     list_remove(&client->dirty_link);
     list_remove(&client->resumed_link);
@@ -129,13 +126,6 @@ void client_free(struct client *client)
 {
     list_remove(&client->link);
     free(client);
-}
-
-static void mark_dirty(struct client *client)
-{
-    if (list_is_empty(&client->dirty_link)) {
-        list_add_tail(&client->worker->dirty_clients, &client->dirty_link);
-    }
 }
 
 /* The rest of a refused data block will not be read: its request, never whole, gets no answer. */
@@ -427,7 +417,7 @@ static void on_eof(struct client *client)
     if (client->state == CLIENT_LINGERING) {
         client_retire(client);
     } else if (client->is_paused) {
-        listen_for(client, outq_is_empty(&client->out) ? 0 : EV_WRITE);
+        listen_for(client, outq_is_empty(&client->out) ? 0 : EPOLLOUT);
     } else {
         client_finish(client, false);
     }
@@ -448,7 +438,7 @@ static void on_readable(struct client *client)
         client_retire(client);
         return;
     }
-    n = read(client->fd, chunk->data + chunk->filled, chunk_room(chunk));
+    n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
         return;
@@ -493,16 +483,14 @@ void client_drain(struct client *client)
     }
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+static void on_ready(struct watch *watch, uint32_t events)
 {
-    struct client *client = arg;
+    struct client *client = watch_owner(watch, struct client, watch);
 
-    (void)fd;
-    worker_see_time(client->worker);
-    if (what & EV_WRITE) {
+    if (events & EPOLLOUT) {
         mark_dirty(client);
     }
-    if ((what & EV_READ) && client->state != CLIENT_GONE) {
+    if ((events & EPOLLIN) && client->state != CLIENT_GONE) {
         on_readable(client);
     }
 }
@@ -520,7 +508,7 @@ static void end_when_said(struct client *client)
     }
     client->state = CLIENT_LINGERING;
     client->active_us = client->worker->now_us;
-    shutdown(client->fd, SHUT_WR);
+    shutdown(client->watch.fd, SHUT_WR);
     update_events(client);
 }
 
@@ -537,8 +525,8 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = parts == 1 ? write(client->fd, iov[0].iov_base, iov[0].iov_len)
-                               : writev(client->fd, iov, parts);
+        ssize_t n = parts == 1 ? write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                               : writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;

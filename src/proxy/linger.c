@@ -9,27 +9,26 @@ enum { LINGER_MAX_US = 10000000 };
 
 struct given_up {
     struct list link;
-    struct event event;
+    struct poller *poller;
+    struct watch watch;
     uint64_t since_us;
-    int fd;
 };
 
 static void end(struct given_up *linger)
 {
-    event_del(&linger->event);
-    close(linger->fd);
+    poller_drop(linger->poller, &linger->watch);
     list_remove(&linger->link);
     free(linger);
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *arg)
+static void on_ready(struct watch *watch, uint32_t events)
 {
     char dropped[16 * 1024];
-    ssize_t n = read(fd, dropped, sizeof(dropped));
+    ssize_t n = read(watch->fd, dropped, sizeof(dropped));
 
-    (void)what;
+    (void)events;
     if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
-        end(arg);
+        end(watch_owner(watch, struct given_up, watch));
     }
 }
 
@@ -42,10 +41,14 @@ void linger_start(struct backend_set *set, int fd)
         return;
     }
     shutdown(fd, SHUT_WR);
-    linger->fd = fd;
     linger->since_us = set->worker->now_us;
-    event_assign(&linger->event, set->worker->base, fd, EV_READ | EV_PERSIST, on_readable, linger);
-    event_add(&linger->event, NULL);
+    linger->watch = (struct watch){.on_ready = on_ready, .fd = fd};
+    linger->poller = &set->worker->poller;
+    if (!poller_set(linger->poller, &linger->watch, EPOLLIN)) {
+        close(fd);
+        free(linger);
+        return;
+    }
     list_add_tail(&set->lingering, &linger->link);
 }
 
@@ -58,7 +61,7 @@ void linger_stop_old(struct backend_set *set)
         struct given_up *linger = list_entry(at, struct given_up, link);
 
         if (set->worker->now_us - linger->since_us >= LINGER_MAX_US) {
-            setsockopt(linger->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+            setsockopt(linger->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
             end(linger);
         }
     }

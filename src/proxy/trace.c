@@ -55,7 +55,7 @@ static void set_client(struct trace_record *record, const struct client *client)
 {
     struct endpoint peer = {.len = sizeof(peer.at)};
 
-    if (getpeername(client->fd, &peer.at.any, &peer.len) == 0) {
+    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
         endpoint_format(&peer, record->client, sizeof(record->client));
     }
 }

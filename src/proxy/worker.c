@@ -37,28 +37,16 @@ struct chunk *worker_scratch(struct worker *worker)
 
 void worker_want_deadline(struct worker *worker, uint64_t at_us)
 {
-    struct timeval in;
-    uint64_t left_us;
-
-    if (worker->deadline_at_us != 0 && worker->deadline_at_us <= at_us) {
-        return;
+    if (at_us < worker->deadline_at_us) {
+        worker->deadline_at_us = at_us;
     }
-    worker->deadline_at_us = at_us;
-    left_us = at_us > worker->now_us ? at_us - worker->now_us : 0;
-    in.tv_sec = (time_t)(left_us / SECOND_US);
-    in.tv_usec = (suseconds_t)(left_us % SECOND_US);
-    event_add(&worker->deadline_event, &in);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void expire(struct worker *worker)
 {
-    struct worker *worker = arg;
     uint64_t next_us = UINT64_MAX;
 
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
-    worker->deadline_at_us = 0;
+    worker->deadline_at_us = UINT64_MAX;
     for (uint32_t s = 0; s < worker->set_count; s++) {
         struct backend_set *set = worker->sets[s];
 
@@ -83,9 +71,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
             next_us = at_us < next_us ? at_us : next_us;
         }
     }
-    if (next_us != UINT64_MAX) {
-        worker_want_deadline(worker, next_us);
-    }
+    worker_want_deadline(worker, next_us);
 }
 
 /* Closes clients that were silent for too long. */
@@ -109,13 +95,9 @@ static void close_idle_clients(struct worker *worker)
     }
 }
 
-static void on_second(evutil_socket_t fd, short what, void *arg)
+static void every_second(struct worker *worker)
 {
-    struct worker *worker = arg;
-
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
+    worker->second_at_us = worker->now_us + SECOND_US;
     close_idle_clients(worker);
     trace_publish(worker);
     list_each(at, &worker->listeners)
@@ -166,15 +148,13 @@ static void start_draining(struct worker *worker)
     }
 }
 
-static void on_mail(evutil_socket_t fd, short what, void *arg)
+static void on_mail(struct watch *watch, uint32_t events)
 {
-    struct worker *worker = arg;
+    struct worker *worker = watch_owner(watch, struct worker, mail_watch);
     struct list mails;
     struct list *at;
 
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
+    (void)events;
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {
@@ -274,14 +254,32 @@ static void publish(struct worker *worker)
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
+/* Until something is due by the clock, rounded up. */
+static int sleep_ms(const struct worker *worker)
+{
+    uint64_t next_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                                     : worker->second_at_us;
+
+    return next_us > worker->now_us ? (int)((next_us - worker->now_us + 999) / 1000) : 0;
+}
+
+static void see_to_what_is_due(struct worker *worker)
+{
+    if (worker->now_us >= worker->deadline_at_us) {
+        expire(worker);
+    }
+    if (worker->now_us >= worker->second_at_us) {
+        every_second(worker);
+    }
+}
+
 /* One turn. New periodic work gets a line here. */
 static void tick(struct worker *worker)
 {
-    int wait = has_work(worker) ? EVLOOP_NONBLOCK : 0;
-
-    worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE | wait); /* callbacks parse, route and queue */
-    worker_see_time(worker);
+    poller_wait(&worker->poller, has_work(worker) ? 0 : sleep_ms(worker));
+    worker->now_us = clock_us();
+    poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
+    see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
     resume_clients(worker);
@@ -308,6 +306,7 @@ static void *run(void *arg)
     struct mail *mail;
 
     worker->now_us = clock_us();
+    worker->second_at_us = worker->now_us + SECOND_US;
     adopt_topology(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
         tick(worker);
@@ -323,9 +322,6 @@ static void *run(void *arg)
 
 static bool worker_init(struct worker *worker, struct workers *all, unsigned number)
 {
-    const struct timeval second = {1, 0};
-    struct event_config *config = event_config_new();
-
     worker->number = number;
     worker->all = all;
     list_init(&worker->listeners);
@@ -338,22 +334,17 @@ static bool worker_init(struct worker *worker, struct workers *all, unsigned num
     list_init(&worker->waiting);
     list_init(&worker->surrenders);
     chunk_pool_init(&worker->pool);
-    if (config != NULL) {
-        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-        worker->base = event_base_new_with_config(config);
-        event_config_free(config);
-    }
+    worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
-    if (worker->base == NULL || worker->write_buffer == NULL || worker->trace == NULL || !mailbox_init(&worker->mailbox)) {
+    if (worker->write_buffer == NULL || worker->trace == NULL || !poller_init(&worker->poller) ||
+        !mailbox_init(&worker->mailbox)) {
         return false;
     }
-    event_assign(&worker->mail_event, worker->base, worker->mailbox.wake_fd, EV_READ | EV_PERSIST,
-                 on_mail, worker);
-    event_add(&worker->mail_event, NULL);
-    event_assign(&worker->deadline_event, worker->base, -1, EV_TIMEOUT, on_deadline, worker);
-    event_assign(&worker->second_event, worker->base, -1, EV_PERSIST, on_second, worker);
-    event_add(&worker->second_event, &second);
+    worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
+    if (!poller_set(&worker->poller, &worker->mail_watch, EPOLLIN)) {
+        return false;
+    }
     return true;
 }
 
@@ -375,7 +366,7 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
     workers->count = worker_count;
     for (unsigned i = 0; i < worker_count; i++) {
         if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make an event loop for worker %u", i);
+            snprintf(error, error_size, "cannot make a poller for worker %u", i);
             return false;
         }
     }
@@ -478,11 +469,8 @@ static void worker_fini(struct worker *worker)
         }
         free(mail);
     }
-    event_del(&worker->mail_event);
-    event_del(&worker->deadline_event);
-    event_del(&worker->second_event);
     mailbox_fini(&worker->mailbox);
-    event_base_free(worker->base);
+    poller_fini(&worker->poller);
     while (worker->free_exchanges != NULL) {
         struct exchange *exchange = worker->free_exchanges;
 
