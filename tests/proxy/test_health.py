@@ -66,7 +66,7 @@ class Ejection(ProxyTest):
 
     def test_a_hung_server_fails_fast_after_its_fall(self):
         """Case 25: SIGSTOP, gets one after another."""
-        daemon, servers = self.pool_of(3, pool=QUICK)
+        daemon, servers = self.pool_of(3, pool=dict(QUICK, request_timeout='8s'))
         keys = {name: keys_of(name)[0] for name in NAMES}
         with daemon.client() as client:
             for key in keys.values():
@@ -76,7 +76,7 @@ class Ejection(ProxyTest):
             for _ in range(50):
                 began = time.monotonic()
                 self.assertEqual(client.ask(b'get %s\r\n' % keys['s2']), b'END\r\n')
-                self.assertLess(time.monotonic() - began, 0.15 * TIME_FACTOR)
+                self.assertLess(time.monotonic() - began, 2 * TIME_FACTOR)
             servers[1].resume()
         daemon.wait_state('s2', 'live', 30)
 
@@ -221,7 +221,7 @@ class Ejection(ProxyTest):
             for request in (b'get k\r\n', b'get a b c d e\r\n', b'set k 0 0 1\r\nx\r\n') * 5:
                 began = time.monotonic()
                 self.assertRegex(client.ask(request), rb'^SERVER_ERROR ')
-                self.assertLess(time.monotonic() - began, 0.3 * TIME_FACTOR)
+                self.assertLess(time.monotonic() - began, 0.25 + 0.5 * TIME_FACTOR)
             for server in servers:
                 server.start()
             wait_until(lambda: client.ask(b'get k\r\n') == b'END\r\n', 30, 'service')
