@@ -1,5 +1,6 @@
 #include "control/http.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/socket.h"
 #include "control/page.h"
@@ -15,17 +16,26 @@
 #include <unistd.h>
 
 enum {
-    CONNECTIONS_MAX = 64,
+    CONNECTIONS_MAX = 128,
     TIMEOUT_S = 30, /* of silence */
     HEADERS_MAX = 16 * 1024,
     BODY_MAX = 1024,
+};
+
+/* A connection, as far as it can be seen from outside evhttp. */
+struct slot {
+    const struct bufferevent *stream; /* NULL: free */
+    uint64_t since_us;
+    bool has_asked;
 };
 
 struct http {
     struct control *control;
     struct evhttp *server;
     struct evconnlistener *listener;
-    unsigned connections;
+    struct event *timer;
+    struct slot slots[CONNECTIONS_MAX];
+    unsigned used;
     int fd;
 };
 
@@ -113,6 +123,60 @@ static const struct page_row *find_page(struct evhttp_request *request)
     return NULL;
 }
 
+/* Slots of connections that ended without a request: evhttp has closed them by its timeout. */
+static void free_slots(struct http *http)
+{
+    uint64_t now_us = clock_us();
+
+    http->used = 0;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct slot *slot = &http->slots[i];
+
+        if (slot->stream != NULL && !slot->has_asked &&
+            now_us - slot->since_us > (TIMEOUT_S + 1) * (uint64_t)1000000) {
+            slot->stream = NULL;
+        }
+        http->used += slot->stream != NULL;
+    }
+    if (http->used < CONNECTIONS_MAX) {
+        evconnlistener_enable(http->listener);
+    }
+}
+
+static void on_second(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    free_slots(arg);
+}
+
+static void on_connection_end(struct evhttp_connection *connection, void *arg)
+{
+    struct http *http = arg;
+    const struct bufferevent *stream = evhttp_connection_get_bufferevent(connection);
+
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        if (http->slots[i].stream == stream) {
+            http->slots[i].stream = NULL;
+        }
+    }
+    free_slots(http);
+}
+
+/* The connection is evhttp's to end: it tells so of those that have asked something. */
+static void note_request(struct http *http, struct evhttp_request *request)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    const struct bufferevent *stream = evhttp_connection_get_bufferevent(connection);
+
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        if (http->slots[i].stream == stream) {
+            http->slots[i].has_asked = true;
+        }
+    }
+    evhttp_connection_set_closecb(connection, on_connection_end, http);
+}
+
 static void on_request(struct evhttp_request *request, void *arg)
 {
     struct http *http = arg;
@@ -121,6 +185,7 @@ static void on_request(struct evhttp_request *request, void *arg)
     struct evbuffer *body = evbuffer_new();
     int status = HTTP_NOTFOUND;
 
+    note_request(http, request);
     if (body == NULL) {
         evhttp_send_error(request, HTTP_SERVUNAVAIL, NULL);
         return;
@@ -147,36 +212,30 @@ static void on_request(struct evhttp_request *request, void *arg)
     evbuffer_free(body);
 }
 
-static void on_connection_end(void *arg)
-{
-    struct http *http = arg;
-
-    http->connections--;
-    evconnlistener_enable(http->listener);
-}
-
-/*
- * evhttp has no bound on its connections: a layer that passes everything through tells when one
- * ends, and accepting pauses while there are enough.
- */
+/* evhttp has no bound on its connections: accepting pauses while there are enough. */
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
     struct http *http = arg;
     struct bufferevent *stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    struct bufferevent *counted;
+    struct slot *free_slot = NULL;
 
-    if (stream == NULL) {
-        return NULL;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct slot *slot = &http->slots[i];
+
+        if (slot->stream == stream) {
+            slot->stream = NULL; /* ended without a word, and its memory is in use again */
+        }
+        if (slot->stream == NULL) {
+            free_slot = slot;
+        }
     }
-    counted = bufferevent_filter_new(stream, NULL, NULL, BEV_OPT_CLOSE_ON_FREE, on_connection_end,
-                                     http);
-    if (counted == NULL) {
-        return stream;
+    if (free_slot != NULL) {
+        *free_slot = (struct slot){.stream = stream, .since_us = clock_us()};
     }
-    if (++http->connections >= CONNECTIONS_MAX) {
+    if (++http->used >= CONNECTIONS_MAX) {
         evconnlistener_disable(http->listener);
     }
-    return counted;
+    return stream;
 }
 
 struct http *http_open(struct control *control, char *error, size_t error_size)
@@ -211,6 +270,8 @@ struct http *http_open(struct control *control, char *error, size_t error_size)
 
 bool http_start(struct http *http)
 {
+    const struct timeval second = {1, 0};
+
     http->server = evhttp_new(http->control->base);
     if (http->server == NULL) {
         return false;
@@ -223,7 +284,9 @@ bool http_start(struct http *http)
     evhttp_set_bevcb(http->server, on_connection, http);
     http->listener = evconnlistener_new(http->control->base, NULL, NULL,
                                         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, http->fd);
-    if (http->listener == NULL) {
+    http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
+    if (http->listener == NULL || http->timer == NULL ||
+        event_add(http->timer, &second) != 0) {
         return false;
     }
     http->fd = -1; /* the listener's now */
@@ -237,6 +300,9 @@ void http_free(struct http *http)
     }
     if (http->server != NULL) {
         evhttp_free(http->server); /* and the listener */
+    }
+    if (http->timer != NULL) {
+        event_free(http->timer);
     }
     if (http->fd != -1) {
         close(http->fd);

@@ -88,6 +88,12 @@ const char *member_state_text(const struct member *member)
     return member->is_gate_open ? "down" : "ejected";
 }
 
+uint64_t member_keys_to_delete(const struct member *member)
+{
+    return member->delete_count +
+           atomic_load_explicit(&member->server->noted, memory_order_relaxed);
+}
+
 static uint32_t random_number(struct control *control)
 {
     control->random = control->random * 6364136223846793005u + 1442695040888963407u;

@@ -71,6 +71,9 @@ enum server_standing member_standing(const struct member *member, struct topolog
 /* "live", "leaving", "ejected", "down", "replaying", "joining", "drained". */
 const char *member_state_text(const struct member *member);
 
+/* How many keys are noted to be deleted from it before it takes traffic again. */
+uint64_t member_keys_to_delete(const struct member *member);
+
 /* A worker saw it fail. Takes over mail's reference. */
 void member_on_verdict(struct control *control, struct verdict_mail *mail);
 

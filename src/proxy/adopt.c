@@ -155,8 +155,8 @@ static void cut_servers(struct worker *worker)
 }
 
 /*
- * The clients of a listen line that was removed still have requests under way, which may have to
- * be sent again: they go by the pools of the names that the line stood for.
+ * The clients of a listen line that was removed are still served: they go by the pools of the
+ * names that the line stood for.
  */
 static void keep_route(struct listener *listener, const struct topology *before,
                        const struct topology *after)
@@ -196,10 +196,6 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         }
         listener->route = route;
         listener->is_removed = false;
-        listener->allow_flush = true;
-        for (uint32_t p = 0; p < route->pool_count; p++) {
-            listener->allow_flush &= topology->pools[route->pools[p]].allow_flush;
-        }
     }
     list_each(at, &worker->listeners)
     {
@@ -208,17 +204,24 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         if (listener->is_removed) {
             keep_route(listener, before, topology);
         }
+        listener->allow_flush = true;
+        for (uint32_t p = 0; p < listener->route->pool_count; p++) {
+            listener->allow_flush &= topology->pools[listener->route->pools[p]].allow_flush;
+        }
     }
 }
 
-/* Clients of a listener that is gone are closed once they are served. */
+/*
+ * A listener that is gone takes no new clients. Those it has stay as long as its pools are there;
+ * then they are closed, once they are served.
+ */
 static void drop_listeners(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
         struct client *client = list_entry(at, struct client, link);
 
-        if (client->listener->is_removed) {
+        if (client->listener->is_removed && client->listener->route->pool_count == 0) {
             client_drain(client);
         }
     }
@@ -258,25 +261,6 @@ void adopt_topology(struct worker *worker)
     topology_put(old);
 }
 
-/* What waits for its turn to be answered, and is told about when it is, knew the set. */
-static void forget_set(struct worker *worker, const struct backend_set *set)
-{
-    list_each(at, &worker->clients)
-    {
-        struct exchange *exchange = list_entry(at, struct client, link)->first;
-
-        for (; exchange != NULL; exchange = exchange->next) {
-            for (uint32_t i = 0; i < exchange->leg_count; i++) {
-                const struct backend *backend = exchange->legs[i].backend;
-
-                if (backend != NULL && backend->set == set) {
-                    exchange->legs[i].backend = NULL;
-                }
-            }
-        }
-    }
-}
-
 void adopt_free_retired(struct worker *worker)
 {
     list_each_safe(at, after, &worker->retired_sets)
@@ -288,9 +272,8 @@ void adopt_free_retired(struct worker *worker)
         if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
             linger_stop_old(set);
         }
-        if (backend_set_is_idle(set)) {
+        if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);
-            forget_set(worker, set);
             backend_set_free(set);
         }
     }

@@ -32,6 +32,17 @@ const char *backend_state_text(enum backend_state state)
     return state_texts[state];
 }
 
+void backend_bind(struct backend *backend, struct leg *leg)
+{
+    if (leg->backend != NULL) {
+        leg->backend->set->bound--;
+    }
+    leg->backend = backend;
+    if (backend != NULL) {
+        backend->set->bound++;
+    }
+}
+
 static bool may_move(enum backend_state from, enum backend_state to)
 {
     /* clang-format off */
@@ -122,7 +133,7 @@ void backend_submit(struct backend *backend, struct leg *leg)
     struct worker *worker = backend->worker;
     const struct topology_pool *pool = backend->set->pool;
 
-    leg->backend = backend;
+    backend_bind(backend, leg);
     if (pool == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
         return;

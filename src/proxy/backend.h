@@ -62,6 +62,7 @@ struct backend_set {
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
     struct journal journal;  /* what was written on its behalf while it was out */
+    uint32_t bound;          /* legs that name a backend of it */
     uint32_t standing_in;    /* writes under way elsewhere on its behalf */
     uint64_t last_verdict_us;
     uint64_t last_alive_us;  /* as told to server->last_reply_us */
@@ -73,6 +74,9 @@ struct backend_set {
 };
 
 const char *backend_state_text(enum backend_state state);
+
+/* leg is backend's from now on (NULL: nobody's); the set lives as long as legs name it. */
+void backend_bind(struct backend *backend, struct leg *leg);
 
 /*
  * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).

@@ -113,7 +113,8 @@ static void gather_legs(struct backend *backend, struct gathering *g)
         uint32_t value_skip = skip - line_skip;
 
         if (!gather(g, leg->line.data + line_skip, leg->line.len - line_skip) ||
-            !gather(g, leg->value.data + value_skip, leg->value.len - value_skip)) {
+            (leg->value.len > 0 &&
+             !gather(g, leg->value.data + value_skip, leg->value.len - value_skip))) {
             return;
         }
         skip = 0;

@@ -43,6 +43,7 @@ void backend_set_free(struct backend_set *set)
         backend_close(&set->backends[i]);
     }
     linger_stop_all(set);
+    atomic_fetch_sub_explicit(&set->server->noted, set->journal.count, memory_order_relaxed);
     journal_clear(&set->journal);
     server_put(set->server);
     free(set);

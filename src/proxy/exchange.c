@@ -70,7 +70,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
         standin_release(&exchange->legs[i]);
-        server_put(exchange->legs[i].failed);
+        backend_bind(NULL, &exchange->legs[i]);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -116,7 +116,7 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
         submit(exchange, leg, to);
         return;
     }
-    leg->backend = &set->backends[exchange->client->number % set->count];
+    backend_bind(&set->backends[exchange->client->number % set->count], leg);
     if (standing == STANDING_GATED) {
         standin_hold(exchange->worker, leg);
     } else {
@@ -547,7 +547,6 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     leg->is_done = true;
     leg->is_discarding = true;
     leg->cause = (uint8_t)cause;
-    leg->failed = leg->backend != NULL ? server_get(leg->backend->set->server) : NULL;
     count_failure(leg);
     outq_fini(&leg->replies);
     exchange_unhold(leg->exchange);

@@ -35,7 +35,6 @@ struct leg {
     uint32_t taken;        /* merging: pieces of replies used up */
     struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
     struct standing *standing; /* the out servers this write stands in for; NULL: none */
-    struct server *failed; /* a reference to the server that failed it, which may be removed since */
     uint32_t hits;
     uint32_t key_count;    /* a retrieval's keys on this leg */
     uint32_t keys_at;      /* where in line the first key stands */

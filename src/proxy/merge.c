@@ -29,7 +29,7 @@ static bool put_error(struct exchange *exchange, struct outq *q, const char *nam
 
 static bool put_leg_error(struct exchange *exchange, struct outq *q, const struct leg *leg)
 {
-    const char *name = leg->failed != NULL ? leg->failed->label : "";
+    const char *name = leg->backend != NULL ? leg->backend->set->server->label : "";
 
     return put_error(exchange, q, name, (enum leg_cause)leg->cause);
 }

@@ -11,6 +11,14 @@ enum {
     JOURNAL_BYTES_MAX = 8 << 20, /* a worker's notes for one server */
 };
 
+/* Notes a key for the set's server, and tells the control plane how many there are. */
+static void note(struct backend_set *set, struct slice key, struct server *standin)
+{
+    if (journal_add(&set->journal, key, standin, JOURNAL_BYTES_MAX)) {
+        atomic_fetch_add_explicit(&set->server->noted, 1, memory_order_relaxed);
+    }
+}
+
 void standin_record(struct worker *worker, struct leg *leg, const struct topology_pool *pool,
                     uint32_t to, struct slice key)
 {
@@ -30,7 +38,7 @@ void standin_record(struct worker *worker, struct leg *leg, const struct topolog
             continue;
         }
         set = worker->sets[pool->servers[list[i]].server->slot];
-        journal_add(&set->journal, key, pool->servers[to].server, JOURNAL_BYTES_MAX);
+        note(set, key, pool->servers[to].server);
         grown = realloc(leg->standing, sizeof(*grown) + (known + 1) * sizeof(grown->sets[0]));
         if (grown == NULL) {
             set->journal.is_overflowed = true;
@@ -59,7 +67,7 @@ void standin_note_unanswered(struct backend_set *set, struct slice key)
 {
     set = backend_set_of(set->worker, set->server); /* it may have been replaced */
     if (set != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
-        journal_add(&set->journal, key, NULL, JOURNAL_BYTES_MAX);
+        note(set, key, NULL);
     }
 }
 
@@ -218,6 +226,8 @@ void standin_surrender(struct worker *worker)
         if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
             mail->is_overflowed = set->journal.is_overflowed;
             mail->needs_flush = set->journal.needs_flush;
+            atomic_fetch_sub_explicit(&set->server->noted, set->journal.count,
+                                      memory_order_relaxed);
             mail->entries = journal_take(&set->journal);
         }
         mailbox_post(worker->all->control, &mail->mail);

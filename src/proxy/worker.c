@@ -274,10 +274,10 @@ static void see_to_what_is_due(struct worker *worker)
     }
 }
 
-/* One turn. New periodic work gets a line here. */
-static void tick(struct worker *worker)
+/* New periodic work gets a line here. */
+void worker_tick(struct worker *worker, bool waits)
 {
-    poller_wait(&worker->poller, has_work(worker) ? 0 : sleep_ms(worker));
+    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : sleep_ms(worker));
     worker->now_us = clock_us();
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
@@ -291,8 +291,14 @@ static void tick(struct worker *worker)
     standin_surrender(worker);
 }
 
-/* Ends every client, answers nobody. */
-static void stop_clients(struct worker *worker)
+void worker_begin(struct worker *worker)
+{
+    worker->now_us = clock_us();
+    worker->second_at_us = worker->now_us + SECOND_US;
+    adopt_topology(worker);
+}
+
+void worker_end(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
@@ -306,13 +312,11 @@ static void *run(void *arg)
     struct worker *worker = arg;
     struct mail *mail;
 
-    worker->now_us = clock_us();
-    worker->second_at_us = worker->now_us + SECOND_US;
-    adopt_topology(worker);
+    worker_begin(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
-        tick(worker);
+        worker_tick(worker, true);
     }
-    stop_clients(worker);
+    worker_end(worker);
     mail = malloc(sizeof(*mail));
     if (mail != NULL) {
         mail->kind = CONTROL_MAIL_WORKER_STOPPED;
@@ -321,7 +325,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static bool worker_init(struct worker *worker, struct workers *all, unsigned number)
+bool worker_init(struct worker *worker, struct workers *all, unsigned number)
 {
     worker->number = number;
     worker->all = all;
@@ -447,8 +451,7 @@ void workers_stop(struct workers *workers)
     tell_all(workers, WORKER_MAIL_STOP);
 }
 
-/* Frees what a stopped worker still has. */
-static void worker_fini(struct worker *worker)
+void worker_fini(struct worker *worker)
 {
     struct list mails;
     struct list *at;

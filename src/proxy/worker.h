@@ -155,6 +155,24 @@ void workers_stop(struct workers *workers);
 /* Waits for the threads and frees everything. */
 void workers_join(struct workers *workers);
 
+/*
+ * The life of one worker, in this order; workers_start and workers_join do it on threads of their
+ * own. worker is zeroed. False: no event loop.
+ */
+MUST_CHECK bool worker_init(struct worker *worker, struct workers *all, unsigned number);
+
+/* Takes over the topology that all->slot holds. */
+void worker_begin(struct worker *worker);
+
+/* One turn. waits: sleeps until there is something to do. */
+void worker_tick(struct worker *worker, bool waits);
+
+/* Ends every client, answers nobody. */
+void worker_end(struct worker *worker);
+
+/* Frees what the worker still has. */
+void worker_fini(struct worker *worker);
+
 /* Kinds of mail to the control thread. */
 enum control_mail {
     CONTROL_MAIL_WORKER_STOPPED,

@@ -84,8 +84,15 @@ static struct options {
     uint64_t rate; /* requests a second, 0: as fast as it goes */
     uint64_t seed;
     bool strict;
-} options = {.clients = 50, .keys = 2000, .seconds = 10, .pipeline = 2, .timeout_ms = 5000,
-             .set_percent = 20, .delete_percent = 3, .noreply_percent = 0, .seed = 1};
+} options = {.clients = 50,
+             .keys = 2000,
+             .seconds = 10,
+             .pipeline = 2,
+             .timeout_ms = 5000,
+             .set_percent = 20,
+             .delete_percent = 3,
+             .noreply_percent = 0,
+             .seed = 1};
 
 static struct key *keys;
 static struct client *clients;
@@ -189,7 +196,8 @@ static void judge_value(unsigned key, uint64_t floor, const char *value, size_t 
 
 static void client_watch(struct client *client, int operation)
 {
-    struct epoll_event event = {.events = EPOLLIN | (client->out_sent < client->out_len ? EPOLLOUT : 0),
+    struct epoll_event event = {.events =
+                                    EPOLLIN | (client->out_sent < client->out_len ? EPOLLOUT : 0),
                                 .data.ptr = client};
 
     if (epoll_ctl(poller, operation, client->fd, &event) == -1) {
@@ -291,8 +299,7 @@ static enum operation pick_operation(void)
 
 static void client_ask(struct client *client)
 {
-    struct request *request =
-        &client->pending[(client->first + client->waiting) % PIPELINE_MAX];
+    struct request *request = &client->pending[(client->first + client->waiting) % PIPELINE_MAX];
     char *out = client->out + client->out_len;
     char value[VALUE_MAX + 64];
 
@@ -301,7 +308,8 @@ static void client_ask(struct client *client)
         request->count = chance(3) != 0 ? 1 : 1 + (unsigned)chance(GET_KEYS_MAX);
         out += sprintf(out, "get");
         for (unsigned i = 0; i < request->count; i++) {
-            request->keys[i] = chance(2) != 0 ? pick_own_key(client) : (unsigned)chance(options.keys);
+            request->keys[i] =
+                chance(2) != 0 ? pick_own_key(client) : (unsigned)chance(options.keys);
             request->floors[i] = keys[request->keys[i]].floor;
             out += sprintf(out, " k%u", request->keys[i]);
         }
@@ -616,7 +624,8 @@ static void print_json_text(const char *text)
 
 static bool print_result(double took_ms)
 {
-    bool good = counts.wrong_key + counts.corrupt + counts.stale + counts.protocol + counts.hung == 0;
+    bool good =
+        counts.wrong_key + counts.corrupt + counts.stale + counts.protocol + counts.hung == 0;
 
     printf("{\"seconds\": %.3f, \"requests_per_second\": %.0f", took_ms / 1e3,
            (double)all_done() / took_ms * 1e3);
@@ -625,7 +634,8 @@ static bool print_result(double took_ms)
                (unsigned long long)counts.done[i], (unsigned long long)counts.failed[i],
                (unsigned long long)counts.lost[i]);
     }
-    printf(", \"hits\": %llu, \"misses\": %llu, \"wrong_key\": %llu, \"corrupt\": %llu, \"stale\": %llu"
+    printf(", \"hits\": %llu, \"misses\": %llu, \"wrong_key\": %llu, \"corrupt\": %llu, \"stale\": "
+           "%llu"
            ", \"protocol\": %llu, \"closed\": %llu, \"refused\": %llu, \"hung\": %llu"
            ", \"slowest_ms\": %.1f, \"longest_gap_ms\": %.1f",
            (unsigned long long)counts.hits, (unsigned long long)counts.misses,
@@ -679,10 +689,10 @@ static void read_options(int argc, char **argv)
         const char *name;
         unsigned *value;
     } numbers[] = {
-        {"clients", &options.clients},         {"keys", &options.keys},
-        {"seconds", &options.seconds},         {"pipeline", &options.pipeline},
-        {"timeout-ms", &options.timeout_ms},   {"sets", &options.set_percent},
-        {"deletes", &options.delete_percent},  {"noreply", &options.noreply_percent},
+        {"clients", &options.clients},        {"keys", &options.keys},
+        {"seconds", &options.seconds},        {"pipeline", &options.pipeline},
+        {"timeout-ms", &options.timeout_ms},  {"sets", &options.set_percent},
+        {"deletes", &options.delete_percent}, {"noreply", &options.noreply_percent},
     };
 
     for (int i = 1; i < argc; i++) {
@@ -719,9 +729,10 @@ static void read_options(int argc, char **argv)
     }
     if (options.address == NULL || options.clients == 0 || options.keys < options.clients ||
         options.pipeline == 0 || options.pipeline > PIPELINE_MAX) {
-        fprintf(stderr, "usage: checkload --connect ADDRESS [--clients 50] [--keys 2000] [--seconds 10]\n"
-                        "  [--pipeline 2 (at most 8)] [--sets 20] [--deletes 3] [--noreply 0] (percent)\n"
-                        "  [--rate N] [--timeout-ms 5000] [--seed 1] [--strict]\n");
+        fprintf(stderr,
+                "usage: checkload --connect ADDRESS [--clients 50] [--keys 2000] [--seconds 10]\n"
+                "  [--pipeline 2 (at most 8)] [--sets 20] [--deletes 3] [--noreply 0] (percent)\n"
+                "  [--rate N] [--timeout-ms 5000] [--seed 1] [--strict]\n");
         exit(2);
     }
 }

@@ -215,9 +215,15 @@ def open_descriptors(pid):
 
 
 def cpu_seconds(pid):
-    with open('/proc/%d/stat' % pid, encoding='ascii') as stat:
-        fields = stat.read().rsplit(')', 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+    """Processor time of all its threads, to the nanosecond."""
+    total = 0
+    for task in os.listdir('/proc/%d/task' % pid):
+        try:
+            with open('/proc/%d/task/%s/schedstat' % (pid, task), encoding='ascii') as stat:
+                total += int(stat.read().split()[0])
+        except OSError:
+            pass
+    return total / 1e9
 
 
 class Memcached:

@@ -1,10 +1,9 @@
 """Health, ejection and names (cases 17 to 29)."""
 
-import threading
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, ScriptedServer, answer_like_memcached, free_port, has_admin, keys_of, main,
-                     never_answer, placement_of_names, serve_items, unittest, wait_until, wrongs)
+from harness import (TIME_FACTOR, ProxyTest, ScriptedServer, answer_like_memcached, has_admin, keys_of, main,
+                     never_answer, placement_of_names, unittest, wait_until, wrongs)
 
 QUICK = {'probe_interval': '100ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'fall': 2, 'rise': 1,
          'min_live': '0%'}
@@ -67,7 +66,7 @@ class Ejection(ProxyTest):
 
     def test_a_hung_server_fails_fast_after_its_fall(self):
         """Case 25: SIGSTOP, gets one after another."""
-        daemon, servers = self.pool_of(3, pool=QUICK)
+        daemon, servers = self.pool_of(3, pool=dict(QUICK, request_timeout='8s'))
         keys = {name: keys_of(name)[0] for name in NAMES}
         with daemon.client() as client:
             for key in keys.values():
@@ -77,7 +76,7 @@ class Ejection(ProxyTest):
             for _ in range(50):
                 began = time.monotonic()
                 self.assertEqual(client.ask(b'get %s\r\n' % keys['s2']), b'END\r\n')
-                self.assertLess(time.monotonic() - began, 0.15 * TIME_FACTOR)
+                self.assertLess(time.monotonic() - began, 2 * TIME_FACTOR)
             servers[1].resume()
         daemon.wait_state('s2', 'live', 30)
 
@@ -166,19 +165,36 @@ class Ejection(ProxyTest):
 
     def test_min_live_stops_a_cascade(self):
         daemon, servers = self.pool_of(4, pool=dict(QUICK, min_live='50%'))
+        for i in (0, 1):
+            servers[i].kill()
+            daemon.wait_state('s%d' % (i + 1), 'ejected')
+        servers[2].kill()
+        wait_until(lambda: daemon.state('s3') != 'live', None, 's3 to be found dead')
+        self.assertEqual(self.ejected(daemon), ['s1', 's2'])
+        servers[2].start()
+        daemon.wait_state('s3', 'live', 30)
+
+    def test_a_cascade_at_once_ejects_no_more_than_min_live_lets(self):
+        daemon, servers = self.pool_of(4, pool=dict(QUICK, min_live='50%'))
         for server in servers[:3]:
             server.kill()
-        wait_until(lambda: sum(one['state'] == 'ejected' for one in daemon.members().values()) == 2, None,
-                   'two to be ejected')
-        let_pass(1)
-        states = sorted(one['state'] for one in daemon.members().values())
-        self.assertEqual(states.count('ejected'), 2, states)
+        wait_until(lambda: all(daemon.state(name) != 'live' for name in NAMES), None, 'all to be found dead')
+        self.assertLessEqual(len(self.ejected(daemon)), 2)
+        self.assertEqual(daemon.state('s4'), 'live')
+        for server in servers[:3]:
+            server.start()
+        for name in NAMES:
+            daemon.wait_state(name, 'live', 30)
+
+    @staticmethod
+    def ejected(daemon):
+        return sorted(name for name, one in daemon.members().items() if one['state'] == 'ejected')
 
     def test_on_failure_error_moves_no_key(self):
         daemon, servers = self.pool_of(3, pool=dict(QUICK, on_failure='error'))
         key = keys_of('s2')[0]
         servers[1].kill()
-        daemon.wait_state('s2', 'ejected') if False else let_pass(0.5)
+        wait_until(lambda: daemon.state('s2') != 'live', None, 's2 to be found dead')
         with daemon.client() as client:
             began = time.monotonic()
             for _ in range(20):
@@ -205,7 +221,7 @@ class Ejection(ProxyTest):
             for request in (b'get k\r\n', b'get a b c d e\r\n', b'set k 0 0 1\r\nx\r\n') * 5:
                 began = time.monotonic()
                 self.assertRegex(client.ask(request), rb'^SERVER_ERROR ')
-                self.assertLess(time.monotonic() - began, 0.3 * TIME_FACTOR)
+                self.assertLess(time.monotonic() - began, 0.25 + 0.5 * TIME_FACTOR)
             for server in servers:
                 server.start()
             wait_until(lambda: client.ask(b'get k\r\n') == b'END\r\n', 30, 'service')
@@ -293,9 +309,10 @@ class Names(ProxyTest):
         server = self.memcached('s1')
         daemon = self.ketamad([server, 'no-such-host.invalid:11211 name=lost'], pool=QUICK)
         with daemon.client() as client:
-            key = keys_of('s1', ('s1', 'lost'))[0] if False else b'k'
-            wait_until(lambda: client.ask(b'set %s 0 0 1\r\nx\r\n' % key) == b'STORED\r\n', 20, 'the living server')
-        self.assertNotEqual(daemon.members()['lost']['state'], 'live')
+            for i in range(30):
+                wait_until(lambda i=i: client.ask(b'set k%d 0 0 1\r\nx\r\n' % i) == b'STORED\r\n', 20,
+                           'the living server to take all keys')
+        self.assertNotEqual(daemon.state('lost'), 'live')
 
     def test_localhost_resolves(self):
         server = self.memcached('s1')

@@ -110,7 +110,7 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
         self.reload(daemon)
         for _ in keys:
             self.assertEqual(client.read_reply(), b'END\r\n')
-        client.wait_closed()
+        self.assertEqual(client.ask(b'mn\r\n'), b'MN\r\n')
         self.assertEqual(daemon.ask(b'mn\r\n'), b'MN\r\n')
 
     def test_a_listen_line_is_removed_under_load(self):
@@ -166,7 +166,7 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
         behaviour.go.set()
         for client in clients:
             self.assertEqual(client.read_reply(), b'END\r\n')
-            client.wait_closed()
+            self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
         for address in listens:
             with self.client(address) as client:
                 self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
