@@ -10,6 +10,7 @@
 static struct topology_slot slot;
 static struct listen_socket *listen_sockets[2]; /* one of them is in use */
 static unsigned listen_number;
+static unsigned pool_number; /* of the pool, in its name */
 static struct sim_limits limits;
 static unsigned server_mask;
 static unsigned connection_count;
@@ -69,6 +70,10 @@ static struct config *configure(void)
     config->max_memory_bytes = limits.max_memory_bytes;
     config->client_idle_timeout_ms = limits.client_idle_timeout_ms;
     pool = &config->pools[0];
+    free(pool->name);
+    if (asprintf(&pool->name, "pool%u", pool_number) == -1) {
+        abort();
+    }
     pool->points = 8;
     pool->connections = connection_count;
     pool->connect_timeout_ms = SIM_TIMEOUT_MS / 2;
@@ -110,6 +115,7 @@ void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsi
     listen_sockets[0] = make_listen_socket(SLICE("127.0.0.1:8"));
     listen_sockets[1] = make_listen_socket(SLICE("127.0.0.1:9"));
     listen_number = 0;
+    pool_number = 0;
     topology_slot_init(&slot);
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         standings[i] = STANDING_LIVE;
@@ -153,9 +159,10 @@ void sim_topology_change(unsigned mask, unsigned connections)
     connection_count = connections;
 }
 
-void sim_topology_listen_elsewhere(void)
+void sim_topology_listen_elsewhere(bool has_new_pool)
 {
     listen_number ^= 1;
+    pool_number += has_new_pool;
     sim_topology_publish();
 }
 
