@@ -180,11 +180,10 @@ static void step_listen(struct run *run)
 {
     bool has_new_pool = (next(run) & 3) == 0;
 
-    if (has_new_pool) {
+    if (sim_topology_listen_elsewhere(has_new_pool) && has_new_pool) {
         sim_disturb();
         sim_clients_cut_off();
     }
-    sim_topology_listen_elsewhere(has_new_pool);
     turn(run);
 }
 
