@@ -99,10 +99,14 @@ $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(LIB)
 
 # A fuzz target with a main of its own: runs the files it is given, with any compiler.
 $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay_main.o $(LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(PKG_LIBS)
 
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(LIB)
-	$(CC) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
+	$(CC) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(PKG_LIBS)
+
+# What the simulated worker stands between.
+SIM_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/fuzz/sim_*.c)))
+$(BUILD)/tests/fuzz/replay_worker $(BUILD)/tests/fuzz/fuzz_worker: $(SIM_OBJS)
 
 # ---- tests
 

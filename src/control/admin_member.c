@@ -36,7 +36,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
                         totals.values[SERVER_CONNECTIONS], totals.values[SERVER_IN_FLIGHT],
                         totals.values[SERVER_REQUESTS], totals.errors_sum);
     evbuffer_add_printf(out, " to_delete=%" PRIu64 " replayed=%" PRIu64 " cause=\"%s\"",
-                        member->delete_count, member->replayed_total,
+                        member_keys_to_delete(member), member->replayed_total,
                         is_live ? "" : health_cause_text(health->cause));
     evbuffer_add_printf(out, " last_error=\"%s\"\r\n",
                         health->counted_us != 0 ? health_cause_text(health->last_cause) : "");

@@ -202,6 +202,10 @@ static bool init_events(struct control *control)
 
 static void fini(struct control *control)
 {
+    sigset_t all_signals;
+
+    sigfillset(&all_signals); /* one more SIGTERM must not undo a clean end */
+    sigprocmask(SIG_BLOCK, &all_signals, NULL);
     if (control->mail_event != NULL) {
         on_mail(-1, 0, control); /* what workers said last */
         event_free(control->mail_event);

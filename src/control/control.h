@@ -20,7 +20,7 @@ struct event_log;
 struct http;
 struct metrics;
 struct questions;
-struct watch;
+struct watching;
 
 /* What changes of the topology came to. Whoever makes a change counts it here. */
 struct change_counts {
@@ -47,7 +47,7 @@ struct control {
     struct http *http;
     struct metrics *metrics;
     struct event_log *events; /* NULL: none yet */
-    struct watch *watch;
+    struct watching *watch;
     struct questions *questions;
     uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;

@@ -49,14 +49,15 @@ struct member *member_find_named(struct control *control, struct slice name, cha
     return found;
 }
 
-enum server_standing member_standing(const struct member *member, bool *is_cut)
+enum server_standing member_standing(const struct member *member, struct topology_server *at)
 {
-    *is_cut = false;
+    at->is_cut = false;
+    at->is_alone = member->is_tainted || member->has_debts;
     switch (member->phase) {
     case MEMBER_LIVE:
         return STANDING_LIVE;
     case MEMBER_LEAVING:
-        *is_cut = !member->health.is_draining;
+        at->is_cut = !member->health.is_draining;
         return STANDING_GATED;
     case MEMBER_OUT:
     case MEMBER_RETURNING:
@@ -85,6 +86,12 @@ const char *member_state_text(const struct member *member)
         return "drained";
     }
     return member->is_gate_open ? "down" : "ejected";
+}
+
+uint64_t member_keys_to_delete(const struct member *member)
+{
+    return member->delete_count +
+           atomic_load_explicit(&member->server->noted, memory_order_relaxed);
 }
 
 static uint32_t random_number(struct control *control)
@@ -263,9 +270,12 @@ static void read_rules(struct member *member)
 void member_rules_changed(struct member *member)
 {
     struct health_event event = {.kind = HEALTH_RULES_CHANGED};
+    struct health_rules before = member->rules;
 
     read_rules(member);
-    apply(member, &event);
+    if (memcmp(&before, &member->rules, sizeof(before)) != 0) {
+        apply(member, &event); /* for rules that did not change it would only put probes off */
+    }
 }
 
 static void member_free(struct member *member)
@@ -341,9 +351,9 @@ static const struct config_pool *pool_named(const struct config *config, const c
     return NULL;
 }
 
-bool members_adopt(struct control *control, const struct topology *topology)
+/* Makes or finds the member of each server. False: out of memory. */
+static bool adopt_all(struct control *control, const struct topology *topology)
 {
-    control->adoptions++;
     for (uint32_t p = 0; p < topology->pool_count; p++) {
         const struct topology_pool *pool = &topology->pools[p];
 
@@ -365,12 +375,19 @@ bool members_adopt(struct control *control, const struct topology *topology)
                 if (member == NULL) {
                     return false;
                 }
-            } else {
-                member->pool = pool_named(control->config, pool->name);
-                member_rules_changed(member);
             }
+            member->pool = pool_named(control->config, pool->name);
             member->adoption = control->adoptions;
         }
+    }
+    return true;
+}
+
+bool members_adopt(struct control *control, const struct topology *topology)
+{
+    control->adoptions++;
+    if (!adopt_all(control, topology)) {
+        return false;
     }
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *member = control->members[i];
@@ -378,6 +395,11 @@ bool members_adopt(struct control *control, const struct topology *topology)
         if (member != NULL && member->adoption != control->adoptions) {
             control->members[i] = NULL;
             member_free(member);
+        }
+    }
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        if (control->members[i] != NULL) { /* may publish another topology */
+            member_rules_changed(control->members[i]);
         }
     }
     return true;

@@ -41,11 +41,13 @@ struct member {
     bool is_gate_open;              /* OUT: nobody may stand in, so its requests fail */
     bool has_restarted;             /* since it left: its process is another one, and empty */
     bool is_tainted;                /* stand-ins hold keys of its that could not be noted */
+    bool has_debts;                 /* stand-ins still have to lose its keys */
     bool needs_flush;
     struct journal_entry *deletes;  /* keys to be deleted from it */
     struct journal_entry *replaying; /* those of them that are on the way */
     bool is_flushing;
     struct journal_entry *owed;     /* keys to be deleted from its stand-ins once it is live */
+    uint64_t owed_count;
     uint64_t delete_count;
     uint64_t replayed_total;
     struct replayer *replayer;
@@ -63,11 +65,14 @@ struct member *member_find(const struct control *control, const struct server *s
 struct member *member_find_named(struct control *control, struct slice name, char *error,
                                  size_t error_size);
 
-/* What the topology is to say of the server. */
-enum server_standing member_standing(const struct member *member, bool *is_cut);
+/* What the topology is to say of the server; the rest of it goes to at. */
+enum server_standing member_standing(const struct member *member, struct topology_server *at);
 
 /* "live", "leaving", "ejected", "down", "replaying", "joining", "drained". */
 const char *member_state_text(const struct member *member);
+
+/* How many keys are noted to be deleted from it before it takes traffic again. */
+uint64_t member_keys_to_delete(const struct member *member);
 
 /* A worker saw it fail. Takes over mail's reference. */
 void member_on_verdict(struct control *control, struct verdict_mail *mail);

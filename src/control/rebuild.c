@@ -98,12 +98,11 @@ static struct listen_socket *source_listen(void *arg, const struct config_listen
     return listen_socket_get(find_open(arg, &listen->address));
 }
 
-static enum server_standing source_standing(void *arg, const struct server *server, bool *is_cut)
+static enum server_standing source_standing(void *arg, struct topology_server *at)
 {
-    const struct member *member = member_find(arg, server);
+    const struct member *member = member_find(arg, at->server);
 
-    *is_cut = false;
-    return member != NULL ? member_standing(member, is_cut) : STANDING_LIVE;
+    return member != NULL ? member_standing(member, at) : STANDING_LIVE;
 }
 
 static uint32_t source_resolve(void *arg, const struct address *address,
@@ -196,6 +195,22 @@ static void say_moved(struct control *control, const struct topology *before,
     }
 }
 
+/* Workers hold a removed socket until its clients are served; nobody else shall wait at it. */
+static void shut_removed(const struct topology *before, const struct topology *after)
+{
+    for (uint32_t b = 0; b < before->listener_count; b++) {
+        struct listen_socket *socket = before->listeners[b].socket;
+        bool is_kept = false;
+
+        for (uint32_t a = 0; a < after->listener_count && !is_kept; a++) {
+            is_kept = after->listeners[a].socket == socket;
+        }
+        if (!is_kept) {
+            listen_socket_shut(socket);
+        }
+    }
+}
+
 bool rebuild_publish(struct control *control, const struct config *config, char *moved,
                      size_t moved_size, char *error, size_t error_size)
 {
@@ -214,6 +229,9 @@ bool rebuild_publish(struct control *control, const struct config *config, char 
     }
     if (moved != NULL && control->slot.current != NULL) {
         say_moved(control, control->slot.current, topology, moved, moved_size);
+    }
+    if (control->slot.current != NULL) {
+        shut_removed(control->slot.current, topology);
     }
     topology_publish(&control->slot, topology);
     if (control->workers.count > 0) {

@@ -51,13 +51,14 @@ static void on_end_event(evutil_socket_t fd, short what, void *arg)
     replayer->on_end(replayer->arg, replayer->is_done);
 }
 
-/* True where the key can stand in a classic line. */
+/*
+ * True where the key can stand in a classic line. One that cannot came as base64, and is short
+ * enough to go as that again.
+ */
 static bool is_plain(const struct journal_entry *entry)
 {
     for (uint32_t i = 0; i < entry->key_len; i++) {
-        unsigned char byte = (unsigned char)entry->key[i];
-
-        if (byte <= 0x20 || byte == 0x7f) {
+        if (entry->key[i] == ' ' || entry->key[i] == '\n' || entry->key[i] == '\0') {
             return false;
         }
     }

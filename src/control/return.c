@@ -209,6 +209,28 @@ static void on_replayed(void *arg, bool is_done)
     begin_replay(member); /* what came meanwhile, or the next step */
 }
 
+/* Stand-ins may have lost the last of what they had to: their copies can be trusted again. */
+static void forget_debts(struct member *member)
+{
+    const struct control *control = member->control;
+    bool had_debts = member->has_debts;
+
+    if (member->deletes != NULL || member->replaying != NULL || pool_has_debts(member)) {
+        return;
+    }
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_LIVE) {
+            had_debts |= other->has_debts;
+            other->has_debts = false;
+        }
+    }
+    if (had_debts) {
+        rebuild_standing(member->control, NULL, 0);
+    }
+}
+
 /* Gives the stand-ins their deletes: the server is live, so nobody reads their copies. */
 static void settle_debts(struct member *member)
 {
@@ -217,6 +239,7 @@ static void settle_debts(struct member *member)
         struct member *standin = member_find(member->control, entry->standin);
 
         member->owed = entry->next;
+        member->owed_count--;
         if (standin == NULL || standin == member) {
             journal_entry_free(entry);
             continue;
@@ -253,6 +276,7 @@ static void become_live(struct member *member)
     char moved[96] = "";
 
     set_phase(member, MEMBER_LIVE);
+    member->has_debts = member->owed != NULL || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
     event_log_add(member->control, "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
@@ -263,6 +287,7 @@ static void become_live(struct member *member)
     member->delete_count = 0;
     member_rejoined(member);
     settle_debts(member);
+    forget_debts(member);
     reconsider_pool(member);
 }
 
@@ -280,6 +305,7 @@ static void replay_done(struct member *member)
         become_live(member);
         break;
     case MEMBER_LIVE:
+        forget_debts(member);
         reconsider_pool(member);
         break;
     case MEMBER_LEAVING:
@@ -295,6 +321,9 @@ static void begin_replay(struct member *member)
     bool flushes = member->needs_flush && member->phase != MEMBER_LIVE;
     uint32_t count;
 
+    if (member->replayer != NULL) {
+        return; /* its end looks at what came meanwhile */
+    }
     if (!flushes && member->deletes == NULL) {
         replay_done(member);
         return;
@@ -303,11 +332,18 @@ static void begin_replay(struct member *member)
     member->replaying = member->deletes;
     member->deletes = NULL;
     member->is_flushing = flushes;
+    if (member->phase == MEMBER_RETURNING) {
+        evtimer_del(member->step_timer); /* the replayer has a patience of its own */
+    }
     member->replayer =
         replayer_start(member->control->base, endpoints, count, member->replaying, flushes,
                        REPLAY_IDLE_US, on_replayed, member);
     if (member->replayer == NULL) {
         splice(&member->deletes, &member->replaying);
+        if (member->phase == MEMBER_LIVE) {
+            allow_ms(member, GATE_MAX_MS); /* tries again then */
+            return;
+        }
         member_failed_to_return(member);
         return_give_up(member);
     }
@@ -381,9 +417,11 @@ static void take_notes(struct member *member, struct worker_surrender_mail *mail
                 member->delete_count++;
             }
         }
-        if (entry->standin != NULL) {
+        if (entry->standin != NULL && member->owed_count < ENTRIES_MAX) {
             push_entry(&member->owed, entry);
+            member->owed_count++;
         } else {
+            member->is_tainted |= entry->standin != NULL;
             journal_entry_free(entry);
         }
     }

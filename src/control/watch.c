@@ -23,7 +23,7 @@ struct watcher {
     uint64_t left_out;
 };
 
-struct watch {
+struct watching {
     struct watcher watchers[WATCHERS_MAX];
     unsigned count;
     struct event *timer;
@@ -83,7 +83,7 @@ static void add_record(struct evbuffer *out, const struct trace_record *record)
 }
 
 /* Hands a record to everyone who wants it; line is scratch. */
-static void show(struct watch *watch, const struct trace_record *record, struct evbuffer *line)
+static void show(struct watching *watch, const struct trace_record *record, struct evbuffer *line)
 {
     const char *text;
 
@@ -108,7 +108,7 @@ static void show(struct watch *watch, const struct trace_record *record, struct 
     }
 }
 
-static uint64_t drain(struct watch *watch, struct trace_ring *ring, struct evbuffer *line)
+static uint64_t drain(struct watching *watch, struct trace_ring *ring, struct evbuffer *line)
 {
     uint64_t written = atomic_load_explicit(&ring->written, memory_order_acquire);
     uint64_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);
@@ -123,7 +123,7 @@ static uint64_t drain(struct watch *watch, struct trace_ring *ring, struct evbuf
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
     struct control *control = arg;
-    struct watch *watch = control->watch;
+    struct watching *watch = control->watch;
     struct evbuffer *line = evbuffer_new();
     uint64_t lost = 0;
 

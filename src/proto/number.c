@@ -71,7 +71,8 @@ bool number_read_i64(struct slice text, int64_t *value)
 
 bool number_read_digits(struct slice text, uint64_t *value)
 {
-    bool is_negative;
+    enum { DIGITS_SAFE = 19 }; /* so many cannot be too large */
+    uint64_t sum = 0;
 
     if (text.len == 0 || text.len > NUMBER_TEXT_MAX) {
         return false;
@@ -80,8 +81,15 @@ bool number_read_digits(struct slice text, uint64_t *value)
         if (!is_digit(text.data[i])) {
             return false;
         }
+        const uint64_t digit = (uint64_t)(text.data[i] - '0');
+
+        if (unlikely(i >= DIGITS_SAFE) && sum > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        sum = sum * 10 + digit;
     }
-    return read_signed(text, &is_negative, value);
+    *value = sum;
+    return true;
 }
 
 size_t number_write_u64(char *out, uint64_t value)

@@ -251,6 +251,49 @@ enum reply_event reply_parse(struct reply_parser *parser, const char *data, size
     return read_line(parser, line, max_value_bytes, reply);
 }
 
+/* Reads digits up to end, of which most fit in 64 bits for sure; NULL where there is none or more. */
+static inline const char *take_digits(const char *at, const char *end, ptrdiff_t most,
+                                      uint64_t *value)
+{
+    const char *start = at;
+    uint64_t sum = 0;
+
+    for (; at < end && (unsigned char)(*at - '0') <= 9; at++) {
+        sum = sum * 10 + (uint64_t)(*at - '0');
+    }
+    *value = sum;
+    return at > start && at - start <= most ? at : NULL;
+}
+
+size_t reply_whole_value(const char *data, size_t len, struct slice key, uint64_t max_value_bytes,
+                         uint64_t *value_bytes)
+{
+    enum { WORD_BYTES = 6, DIGITS_SAFE = 19 };
+    const char *end = data + len;
+    const char *at = data + WORD_BYTES + key.len;
+    uint64_t number;
+
+    if (key.len == 0 || key.len > REPLY_KEY_MAX || len <= WORD_BYTES + key.len ||
+        memcmp(data, "VALUE ", WORD_BYTES) != 0 ||
+        memcmp(data + WORD_BYTES, key.data, key.len) != 0 || *at != ' ') {
+        return 0;
+    }
+    at = take_digits(at + 1, end, DIGITS_SAFE, &number);
+    if (at == NULL || at == end || *at != ' ') {
+        return 0;
+    }
+    at = take_digits(at + 1, end, DIGITS_SAFE, value_bytes);
+    if (at != NULL && at < end && *at == ' ') {
+        at = take_digits(at + 1, end, DIGITS_SAFE, &number); /* of a gets */
+    }
+    if (at == NULL || end - at < 4 || at[0] != '\r' || at[1] != '\n' ||
+        *value_bytes > max_value_bytes || *value_bytes > (uint64_t)(end - at - 4)) {
+        return 0;
+    }
+    at += 2 + *value_bytes;
+    return at[0] == '\r' && at[1] == '\n' ? (size_t)(at + 2 - data) : 0;
+}
+
 bool reply_is_quiet(const struct command *command, enum reply_code code)
 {
     switch (command->id) {

@@ -12,6 +12,7 @@
 
 enum {
     REPLY_LINE_BYTES_MAX = 8192, /* a longer line from a server is broken */
+    REPLY_END_BYTES = 5,
 };
 
 enum reply_event {
@@ -59,6 +60,20 @@ void reply_begin(struct reply_parser *parser, enum reply_kind kind);
  */
 MUST_CHECK enum reply_event reply_parse(struct reply_parser *parser, const char *data, size_t len,
                                         uint64_t max_value_bytes, struct reply *reply);
+
+/*
+ * The common case in one step: where data begins with a VALUE of this key (no blank, no line end in
+ * it), its body and both their line ends, returns how many bytes that is. 0: some of it is not there
+ * or is another thing, which is for reply_parse to judge. Takes nothing that reply_parse would not.
+ */
+size_t reply_whole_value(const char *data, size_t len, struct slice key, uint64_t max_value_bytes,
+                         uint64_t *value_bytes);
+
+/* True where data begins with the line that ends the values. */
+static inline bool reply_begins_with_end(const char *data, size_t len)
+{
+    return len >= REPLY_END_BYTES && memcmp(data, "END\r\n", REPLY_END_BYTES) == 0;
+}
 
 /* True where a meta request with q hides this code ("command" is its row). */
 bool reply_is_quiet(const struct command *command, enum reply_code code);

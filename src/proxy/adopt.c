@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "proxy/backend_set.h"
 #include "proxy/client.h"
+#include "proxy/linger.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
 
@@ -74,8 +75,18 @@ static void retire_set(struct worker *worker, struct backend_set *set)
     set->pool = NULL;
     set->entry = NULL;
     list_add_tail(&worker->retired_sets, &set->retired_link);
-    for (unsigned i = 0; i < set->count; i++) {
-        backend_retire(&set->backends[i]);
+}
+
+/* What waits for a connection of a retired set goes elsewhere: everything new must be in place. */
+static void send_away_from_retired(struct worker *worker)
+{
+    list_each(at, &worker->retired_sets)
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
+        for (unsigned i = 0; i < set->count; i++) {
+            backend_retire(&set->backends[i]);
+        }
     }
 }
 
@@ -87,10 +98,11 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
 
         for (uint32_t s = 0; s < pool->server_count; s++) {
             struct server *server = pool->servers[s].server;
-            struct backend_set *set = worker->sets[server->slot];
+            struct backend_set *old = worker->sets[server->slot];
+            struct backend_set *set = old;
 
-            if (set != NULL && (set->server != server || set->count != pool->connections)) {
-                retire_set(worker, set);
+            if (old != NULL && (old->server != server || old->count != pool->connections)) {
+                retire_set(worker, old);
                 set = NULL;
             }
             if (set == NULL) {
@@ -99,6 +111,10 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
                     return false;
                 }
                 worker->sets[server->slot] = set;
+                if (old != NULL && old->server == server) {
+                    set->journal = old->journal;
+                    old->journal = (struct journal){0};
+                }
             }
             backend_set_adopt(set, pool, &pool->servers[s]);
         }
@@ -138,11 +154,35 @@ static void cut_servers(struct worker *worker)
     }
 }
 
-static void adopt_listeners(struct worker *worker, const struct topology *topology)
+/*
+ * The clients of a listen line that was removed are still served: they go by the pools of the
+ * names that the line stood for.
+ */
+static void keep_route(struct listener *listener, const struct topology *before,
+                       const struct topology *after)
+{
+    const struct topology_listener *old = listener->route;
+    uint32_t *pools = malloc((old->pool_count + 1) * sizeof(pools[0]));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; pools != NULL && i < old->pool_count; i++) {
+        for (uint32_t p = 0; p < after->pool_count; p++) {
+            if (strcmp(after->pools[p].name, before->pools[old->pools[i]].name) == 0) {
+                pools[count++] = p;
+            }
+        }
+    }
+    free(listener->kept_route.pools);
+    listener->kept_route = (struct topology_listener){listener->socket, pools, count};
+    listener->route = &listener->kept_route;
+}
+
+static void adopt_listeners(struct worker *worker, const struct topology *before,
+                            const struct topology *topology)
 {
     list_each(at, &worker->listeners)
     {
-        list_entry(at, struct listener, link)->route = NULL;
+        list_entry(at, struct listener, link)->is_removed = true;
     }
     for (uint32_t i = 0; i < topology->listener_count; i++) {
         const struct topology_listener *route = &topology->listeners[i];
@@ -155,33 +195,42 @@ static void adopt_listeners(struct worker *worker, const struct topology *topolo
             continue;
         }
         listener->route = route;
+        listener->is_removed = false;
+    }
+    list_each(at, &worker->listeners)
+    {
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        if (listener->is_removed) {
+            keep_route(listener, before, topology);
+        }
         listener->allow_flush = true;
-        for (uint32_t p = 0; p < route->pool_count; p++) {
-            listener->allow_flush &= topology->pools[route->pools[p]].allow_flush;
+        for (uint32_t p = 0; p < listener->route->pool_count; p++) {
+            listener->allow_flush &= topology->pools[listener->route->pools[p]].allow_flush;
         }
     }
 }
 
-/* Clients of a listener that is gone are closed once they are served. */
+/*
+ * A listener that is gone takes no new clients. Those it has stay as long as its pools are there;
+ * then they are closed, once they are served.
+ */
 static void drop_listeners(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
         struct client *client = list_entry(at, struct client, link);
 
-        if (client->listener->route == NULL) {
+        if (client->listener->is_removed && client->listener->route->pool_count == 0) {
             client_drain(client);
         }
     }
-    list_each_safe(at, after, &worker->listeners)
+    list_each(at, &worker->listeners)
     {
         struct listener *listener = list_entry(at, struct listener, link);
 
-        if (listener->route == NULL) {
+        if (listener->is_removed) {
             listener_stop(listener);
-            if (listener->clients == 0) {
-                listener_free(listener);
-            }
         }
     }
 }
@@ -202,9 +251,11 @@ void adopt_topology(struct worker *worker)
         abort(); /* half adopted: sets and topology no longer agree */
     }
     worker->topology = topology;
+    adopt_listeners(worker, old, topology);
+    worker->memory_max = topology->max_memory_bytes / worker->all->count;
     drop_servers(worker, topology);
+    send_away_from_retired(worker);
     cut_servers(worker);
-    adopt_listeners(worker, topology);
     drop_listeners(worker);
     standin_resume(worker);
     topology_put(old);
@@ -216,9 +267,22 @@ void adopt_free_retired(struct worker *worker)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
-        if (backend_set_is_idle(set)) {
+        const struct backend_set *now = backend_set_of(worker, set->server);
+
+        if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
+            linger_stop_old(set);
+        }
+        if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);
             backend_set_free(set);
+        }
+    }
+    list_each_safe(at, after, &worker->listeners)
+    {
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        if (listener->is_removed && listener->clients == 0) {
+            listener_free(listener);
         }
     }
 }
@@ -226,13 +290,18 @@ void adopt_free_retired(struct worker *worker)
 void adopt_nothing(struct worker *worker)
 {
     drop_servers(worker, NULL);
-    list_each_safe(at, after, &worker->retired_sets)
+    list_each(at, &worker->retired_sets)
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
             backend_close(&set->backends[i]);
         }
+    }
+    list_each_safe(at, after, &worker->retired_sets) /* no leg points at one any more */
+    {
+        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
+
         list_remove(&set->retired_link);
         backend_set_free(set);
     }

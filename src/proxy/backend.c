@@ -32,6 +32,17 @@ const char *backend_state_text(enum backend_state state)
     return state_texts[state];
 }
 
+void backend_bind(struct backend *backend, struct leg *leg)
+{
+    if (leg->backend != NULL) {
+        leg->backend->set->bound--;
+    }
+    leg->backend = backend;
+    if (backend != NULL) {
+        backend->set->bound++;
+    }
+}
+
 static bool may_move(enum backend_state from, enum backend_state to)
 {
     /* clang-format off */
@@ -64,21 +75,12 @@ static void set_state(struct backend *backend, enum backend_state next)
     backend->state = next;
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg);
-
-/* Waits for these events, with as few system calls as it takes. */
-void backend_listen_for(struct backend *backend, short events)
+void backend_listen_for(struct backend *backend, uint32_t events)
 {
-    if (backend->events_on == events) {
-        return;
+    if (!poller_set(&backend->worker->poller, &backend->watch, events)) {
+        log_error("server %s: cannot wait for it: %s", backend->set->server->label,
+                  strerror(errno)); /* what it was sent, or waits, runs into its timeout */
     }
-    if (backend->events_on != 0) {
-        event_del(&backend->event);
-    }
-    event_assign(&backend->event, backend->worker->base, backend->fd, events | EV_PERSIST,
-                 on_event, backend);
-    event_add(&backend->event, NULL);
-    backend->events_on = events;
 }
 
 /* Drops what was read of an unfinished reply. */
@@ -95,17 +97,14 @@ static void forget_reply(struct backend *backend)
 /* Closes the socket. Where the server may still act on what was sent, waits for its close. */
 static void drop_socket(struct backend *backend, bool lingers)
 {
-    if (backend->events_on != 0) {
-        event_del(&backend->event);
-        backend->events_on = 0;
-    }
-    if (backend->fd != -1) {
+    if (backend->watch.fd != -1) {
         if (lingers) {
-            linger_start(backend->set, backend->fd);
+            backend_listen_for(backend, 0);
+            linger_start(backend->set, backend->watch.fd);
+            backend->watch.fd = -1;
         } else {
-            close(backend->fd);
+            watch_close(&backend->watch);
         }
-        backend->fd = -1;
     }
     list_remove(&backend->dirty_link);
     forget_reply(backend);
@@ -134,7 +133,7 @@ void backend_submit(struct backend *backend, struct leg *leg)
     struct worker *worker = backend->worker;
     const struct topology_pool *pool = backend->set->pool;
 
-    leg->backend = backend;
+    backend_bind(backend, leg);
     if (pool == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
         return;
@@ -150,18 +149,18 @@ void backend_submit(struct backend *backend, struct leg *leg)
         return;
     }
     leg->deadline_us = worker->now_us + pool->request_timeout_us;
-    if (backend->first == NULL) {
-        worker_want_deadline(worker, leg->deadline_us);
-    }
+    worker_want_deadline(worker, leg->deadline_us); /* what is ahead may wait for longer */
     pipeline_add(backend, leg);
     backend_mark_dirty(backend);
     if (backend->state == BACKEND_READY) {
         return;
     }
     if (backend->state == BACKEND_IDLE ||
-               (backend->state == BACKEND_WAITING && worker->now_us >= backend->retry_at_us)) {
+        (backend->state == BACKEND_WAITING && worker->now_us >= backend->retry_at_us)) {
         backend->endpoints_tried = 0;
         backend_connect(backend);
+    } else if (backend->state == BACKEND_WAITING) {
+        worker_want_deadline(worker, backend->retry_at_us);
     }
 }
 
@@ -194,7 +193,7 @@ static void on_connected(struct backend *backend)
     backend->was_connected = true;
     backend->has_replied = false;
     backend->last_read_us = backend->worker->now_us;
-    backend_listen_for(backend, EV_READ);
+    backend_listen_for(backend, EPOLLIN);
     if (backend->unsent != NULL) {
         backend_mark_dirty(backend);
     }
@@ -227,7 +226,10 @@ void backend_connect(struct backend *backend)
     const struct topology_server *entry = backend->set->entry;
     bool done;
 
-    if (!list_is_empty(&backend->set->lingering)) {
+    if (backend_set_standing(backend->set) == STANDING_LIVE) {
+        linger_stop_old(backend->set); /* of one that is out the control plane decides */
+    }
+    if (backend_set_lingers(backend->set)) {
         wait_for_linger(backend);
         return;
     }
@@ -239,8 +241,8 @@ void backend_connect(struct backend *backend)
     }
     backend->endpoint %= entry->endpoint_count;
     backend->endpoints_tried++;
-    backend->fd = socket_connect(&entry->endpoints[backend->endpoint], &done);
-    if (backend->fd == -1) {
+    backend->watch.fd = socket_connect(&entry->endpoints[backend->endpoint], &done);
+    if (backend->watch.fd == -1) {
         backend_connect_failed(backend, backend_cause_of_errno(errno));
         return;
     }
@@ -251,7 +253,7 @@ void backend_connect(struct backend *backend)
     }
     backend->connect_deadline_us = worker->now_us + backend->set->pool->connect_timeout_us;
     worker_want_deadline(worker, backend->connect_deadline_us);
-    backend_listen_for(backend, EV_WRITE);
+    backend_listen_for(backend, EPOLLOUT);
 }
 
 /* Decides when the next connect may be tried. */
@@ -289,7 +291,9 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
     schedule_retry(backend, cause);
-    drop_socket(backend, cause == LEG_TIMEOUT);
+    drop_socket(backend, leg != NULL && leg->is_begun &&
+                             (cause == LEG_TIMEOUT || cause == LEG_BROKEN ||
+                              cause == LEG_OUT_OF_MEMORY));
     while (leg != NULL) {
         struct leg *next = leg->next;
         struct standing *standing = leg->standing;
@@ -395,15 +399,13 @@ void backend_close_idle(struct backend *backend)
     set_state(backend, BACKEND_IDLE);
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+void backend_on_ready(struct watch *watch, uint32_t events)
 {
-    struct backend *backend = arg;
+    struct backend *backend = watch_owner(watch, struct backend, watch);
     int error;
 
-    (void)fd;
-    worker_see_time(backend->worker);
     if (backend->state == BACKEND_CONNECTING) {
-        error = socket_error(backend->fd);
+        error = socket_error(backend->watch.fd);
         if (error != 0) {
             backend_connect_failed(backend, backend_cause_of_errno(error));
         } else {
@@ -411,10 +413,10 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
         }
         return;
     }
-    if (what & EV_WRITE) {
+    if (events & EPOLLOUT) {
         backend_mark_dirty(backend);
     }
-    if (what & EV_READ) {
+    if (events & EPOLLIN) {
         backend_in_read(backend);
     }
     pipeline_publish(backend);

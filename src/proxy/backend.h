@@ -21,9 +21,7 @@ struct backend {
     struct backend_set *set;
     unsigned number; /* in the set */
     enum backend_state state;
-    int fd;
-    struct event event;
-    short events_on; /* what event waits for */
+    struct watch watch; /* its fd is -1 where there is no socket */
     struct list dirty_link;
 
     struct leg *first;  /* the pipeline, oldest first */
@@ -64,6 +62,7 @@ struct backend_set {
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
     struct journal journal;  /* what was written on its behalf while it was out */
+    uint32_t bound;          /* legs that name a backend of it */
     uint32_t standing_in;    /* writes under way elsewhere on its behalf */
     uint64_t last_verdict_us;
     uint64_t last_alive_us;  /* as told to server->last_reply_us */
@@ -75,6 +74,9 @@ struct backend_set {
 };
 
 const char *backend_state_text(enum backend_state state);
+
+/* leg is backend's from now on (NULL: nobody's); the set lives as long as legs name it. */
+void backend_bind(struct backend *backend, struct leg *leg);
 
 /*
  * Queues leg; it is sent at the end of the tick, or fails now (exchange_leg_failed).
@@ -106,8 +108,11 @@ void backend_retire(struct backend *backend);
  */
 void backend_cut(struct backend *backend);
 
-/* Waits for these events, with as few system calls as it takes. */
-void backend_listen_for(struct backend *backend, short events);
+/* Waits for these events. */
+void backend_listen_for(struct backend *backend, uint32_t events);
+
+/* The watch's callback. */
+void backend_on_ready(struct watch *watch, uint32_t events);
 
 /* Has something to write, or to settle, at the end of the tick. */
 void backend_mark_dirty(struct backend *backend);

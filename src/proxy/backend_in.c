@@ -8,21 +8,34 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { ALIVE_GAP_US = 50000 };
+enum {
+    ALIVE_GAP_US = 50000,
+    VALUE_BYTES_MAX = INT32_MAX, /* a server that announces more is broken */
+};
+
+/* The leg's key that is next in turn to be answered; empty where all were. */
+static struct slice key_in_turn(const struct leg *leg)
+{
+    const char *at = leg->next_key;
+    const char *end = leg->line.data + leg->line.len - 2;
+    const char *blank;
+
+    if (at >= end) {
+        return slice_make(end, 0);
+    }
+    blank = leg->key_count > 1 ? memchr(at, ' ', (size_t)(end - at)) : NULL;
+    return slice_make(at, (size_t)((blank != NULL ? blank : end) - at));
+}
 
 /* Finds the VALUE's key among those still to be answered. False: it was not asked. */
 static bool take_key(struct leg *leg, struct slice key, uint32_t *ordinal)
 {
-    const char *end = leg->line.data + leg->line.len - 2;
+    struct slice next;
 
-    while (leg->next_key < end) {
-        const char *at = leg->next_key;
-        const char *blank = memchr(at, ' ', (size_t)(end - at));
-        size_t len = (size_t)((blank != NULL ? blank : end) - at);
-
+    while ((next = key_in_turn(leg)).len > 0) {
         *ordinal = leg->next_ordinal++;
-        leg->next_key = at + len + 1;
-        if (len == key.len && memcmp(at, key.data, len) == 0) {
+        leg->next_key = next.data + next.len + 1;
+        if (slice_equals(next, key)) {
             return true;
         }
     }
@@ -67,8 +80,7 @@ static void keep(struct leg *leg, const char *data, size_t len, struct chunk *ch
 }
 
 /* The head of the pipeline has its whole reply. */
-static void finish_reply(struct backend *backend, struct leg *leg, const struct reply *reply,
-                         const char *data)
+static void finish_reply(struct backend *backend, struct leg *leg, enum reply_code code)
 {
     backend->is_mid_reply = false;
     backend->has_replied = true;
@@ -79,15 +91,10 @@ static void finish_reply(struct backend *backend, struct leg *leg, const struct 
         atomic_store_explicit(&backend->set->server->last_reply_us, backend->last_reply_us,
                               memory_order_relaxed);
     }
-    if (reply->code == CODE_VERSION) {
-        atomic_store_explicit(&backend->set->server->version,
-                              server_version_parse(slice_make(data + 8, reply->bytes - 8)),
-                              memory_order_relaxed);
-    }
     if (leg == backend->unsent) {
         leg->is_answered = true; /* the rest of it is still to be written, then it goes */
         if (!leg->is_done) {
-            exchange_leg_done(leg, reply->code);
+            exchange_leg_done(leg, code);
         }
         return;
     }
@@ -96,7 +103,7 @@ static void finish_reply(struct backend *backend, struct leg *leg, const struct 
         backend->last = NULL;
     }
     pipeline_unlink(backend, leg);
-    exchange_leg_done(leg, reply->code);
+    exchange_leg_done(leg, code);
 }
 
 /* memcached says this, unasked, to a connection beyond its limit, and closes. */
@@ -113,13 +120,66 @@ static bool is_passed_on(const struct leg *leg, enum reply_code code)
     return leg->kind != REPLY_META_MN && (code != CODE_END || leg->exchange->leg_count == 1);
 }
 
+/* The server says what it is: "VERSION 1.6.18\r\n". */
+static void note_version(struct backend *backend, const char *data, size_t len)
+{
+    const size_t word = sizeof("VERSION ") - 1;
+
+    atomic_store_explicit(&backend->set->server->version,
+                          server_version_parse(slice_make(data + word, len - word)),
+                          memory_order_relaxed);
+}
+
+/*
+ * The common case: whole values of the keys in turn, and the END behind them, kept in one piece.
+ * Returns how many bytes these were; what is not as plain is for the parser.
+ */
+static size_t take_plain_values(struct backend *backend, struct leg *leg, const char *data,
+                                size_t len, struct chunk *chunk)
+{
+    const bool is_alone = leg->exchange->leg_count == 1;
+    size_t taken = 0;
+    bool is_over;
+
+    while (!leg->is_discarding) {
+        struct slice key = key_in_turn(leg);
+        uint64_t value_bytes;
+        size_t bytes =
+            reply_whole_value(data + taken, len - taken, key, VALUE_BYTES_MAX, &value_bytes);
+
+        if (bytes == 0 || worker_is_full(backend->worker, value_bytes)) {
+            break;
+        }
+        leg->hits++;
+        leg->next_key = key.data + key.len + 1;
+        leg->value_ordinal = is_alone ? 0 : leg->next_ordinal;
+        leg->next_ordinal++;
+        if (!is_alone) {
+            keep(leg, data + taken, bytes, chunk);
+        }
+        taken += bytes;
+    }
+    is_over = reply_begins_with_end(data + taken, len - taken);
+    if (is_alone) { /* the END of one part of a merged answer is not the answer's */
+        keep(leg, data, taken + (is_over ? REPLY_END_BYTES : 0), chunk);
+    }
+    if (is_over) {
+        finish_reply(backend, leg, CODE_END);
+        return taken + REPLY_END_BYTES;
+    }
+    if (taken > 0 && !backend->is_mid_reply) {
+        reply_begin(&backend->parser, REPLY_VALUES);
+        backend->is_mid_reply = true;
+    }
+    return taken;
+}
+
 /*
  * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
  * SIZE_MAX where the connection has failed.
  */
 static size_t consume(struct backend *backend, const char *data, size_t len, struct chunk *chunk)
 {
-    uint64_t max_value_bytes = UINT32_MAX / 2;
     size_t taken = 0;
 
     backend->broken_cause = LEG_BROKEN;
@@ -136,11 +196,19 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
         if (leg == NULL || !leg->is_begun || leg->is_answered) {
             return SIZE_MAX; /* nothing was asked */
         }
+        if (leg->kind == REPLY_VALUES && !(backend->is_mid_reply && backend->parser.in_body)) {
+            size_t plain = take_plain_values(backend, leg, data + taken, len - taken, chunk);
+
+            taken += plain;
+            if (plain > 0) {
+                continue;
+            }
+        }
         if (!backend->is_mid_reply) {
             reply_begin(&backend->parser, (enum reply_kind)leg->kind);
             backend->is_mid_reply = true;
         }
-        event = reply_parse(&backend->parser, data + taken, len - taken, max_value_bytes, &reply);
+        event = reply_parse(&backend->parser, data + taken, len - taken, VALUE_BYTES_MAX, &reply);
         if (event == REPLY_NEED_MORE) {
             return taken;
         }
@@ -151,8 +219,11 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
         if (event != REPLY_FINAL || is_passed_on(leg, reply.code)) {
             keep(leg, data + taken, reply.bytes, chunk);
         }
+        if (reply.code == CODE_VERSION && reply.is_final) {
+            note_version(backend, data + taken, reply.bytes);
+        }
         if (reply.is_final) {
-            finish_reply(backend, leg, &reply, data + taken);
+            finish_reply(backend, leg, reply.code);
         }
         taken += reply.bytes;
     }
@@ -278,8 +349,8 @@ void backend_in_read(struct backend *backend)
                                       backend->body_left};
     }
     iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
-    n = parts == 1 ? read(backend->fd, iov[0].iov_base, iov[0].iov_len)
-                   : readv(backend->fd, iov, parts);
+    n = parts == 1 ? read(backend->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                   : readv(backend->watch.fd, iov, parts);
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
     } else if (n == 0) {

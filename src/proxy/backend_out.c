@@ -113,7 +113,8 @@ static void gather_legs(struct backend *backend, struct gathering *g)
         uint32_t value_skip = skip - line_skip;
 
         if (!gather(g, leg->line.data + line_skip, leg->line.len - line_skip) ||
-            !gather(g, leg->value.data + value_skip, leg->value.len - value_skip)) {
+            (leg->value.len > 0 &&
+             !gather(g, leg->value.data + value_skip, leg->value.len - value_skip))) {
             return;
         }
         skip = 0;
@@ -159,12 +160,16 @@ static void flush(struct backend *backend)
         return;
     }
     while (backend->state == BACKEND_READY && backend->unsent != NULL) {
-        struct gathering g = {.buffer = worker->write_buffer};
+        struct gathering g;
         ssize_t n;
 
+        g.count = 0; /* iov is large and needs no clearing */
+        g.buffer = worker->write_buffer;
+        g.used = 0;
+        g.total = 0;
         gather_legs(backend, &g);
-        n = g.count == 1 ? write(backend->fd, g.iov[0].iov_base, g.iov[0].iov_len)
-                         : writev(backend->fd, g.iov, g.count);
+        n = g.count == 1 ? write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
+                         : writev(backend->watch.fd, g.iov, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }
@@ -177,13 +182,13 @@ static void flush(struct backend *backend)
         }
         count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
-            backend_listen_for(backend, EV_READ | EV_WRITE);
+            backend_listen_for(backend, EPOLLIN | EPOLLOUT);
             settle(backend);
             return;
         }
     }
     if (backend->state == BACKEND_READY) {
-        backend_listen_for(backend, EV_READ);
+        backend_listen_for(backend, EPOLLIN);
     }
 }
 

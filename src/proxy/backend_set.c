@@ -30,7 +30,7 @@ struct backend_set *backend_set_new(struct worker *worker, struct server *server
         backend->worker = worker;
         backend->set = set;
         backend->number = i;
-        backend->fd = -1;
+        backend->watch = (struct watch){.on_ready = backend_on_ready, .fd = -1};
         list_init(&backend->dirty_link);
     }
     return set;
@@ -43,12 +43,21 @@ void backend_set_free(struct backend_set *set)
         backend_close(&set->backends[i]);
     }
     linger_stop_all(set);
+    atomic_fetch_sub_explicit(&set->server->noted, set->journal.count, memory_order_relaxed);
     journal_clear(&set->journal);
     server_put(set->server);
     free(set);
 }
 
-bool backend_set_is_quiet(const struct backend_set *set)
+struct backend_set *backend_set_of(const struct worker *worker, const struct server *server)
+{
+    struct backend_set *set = server->slot < worker->set_count ? worker->sets[server->slot] : NULL;
+
+    return set != NULL && set->server == server ? set : NULL;
+}
+
+/* Sets of the same server that were replaced, and have something under way still, are part of it. */
+static bool is_part_quiet(const struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
         if (set->backends[i].first != NULL) {
@@ -60,7 +69,34 @@ bool backend_set_is_quiet(const struct backend_set *set)
 
 bool backend_set_is_idle(const struct backend_set *set)
 {
-    return set->standing_in == 0 && backend_set_is_quiet(set);
+    return set->standing_in == 0 && is_part_quiet(set);
+}
+
+bool backend_set_lingers(const struct backend_set *set)
+{
+    list_each(at, &set->worker->retired_sets)
+    {
+        const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
+
+        if (old->server == set->server && !list_is_empty(&old->lingering)) {
+            return true;
+        }
+    }
+    return !list_is_empty(&set->lingering);
+}
+
+bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too)
+{
+    list_each(at, &set->worker->retired_sets)
+    {
+        const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
+
+        if (old->server == set->server &&
+            (!is_part_quiet(old) || (stand_ins_too && old->standing_in > 0))) {
+            return false;
+        }
+    }
+    return is_part_quiet(set) && (!stand_ins_too || set->standing_in == 0);
 }
 
 enum server_standing backend_set_standing(const struct backend_set *set)

@@ -13,6 +13,9 @@ struct backend_set *backend_set_new(struct worker *worker, struct server *server
 /* Closes everything; the pipelines must be empty. */
 void backend_set_free(struct backend_set *set);
 
+/* The worker's set for server in the adopted topology, or NULL: it is not in there. */
+struct backend_set *backend_set_of(const struct worker *worker, const struct server *server);
+
 /* The set's server stands in a new topology. */
 void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
                        const struct topology_server *entry);
@@ -23,10 +26,16 @@ enum server_standing backend_set_standing(const struct backend_set *set);
 /* True where its requests are not to be sent, nor what is under way waited for. */
 bool backend_set_is_cut(const struct backend_set *set);
 
-/* True where nothing is under way to it, and nothing lingers. */
-bool backend_set_is_quiet(const struct backend_set *set);
+/*
+ * True where nothing is under way to the set's server, over this set or one that it replaced, and
+ * nothing lingers; with stand_ins_too nor anything on its behalf.
+ */
+bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too);
 
-/* True where nothing is under way to it or on its behalf, and nothing lingers. */
+/* True where a connection to the set's server that was given up may still be acted on. */
+bool backend_set_lingers(const struct backend_set *set);
+
+/* True where nothing is under way over this very set or on its behalf, and nothing lingers. */
 bool backend_set_is_idle(const struct backend_set *set);
 
 /* True where some other server of the pool is connected: one that could stand in. */

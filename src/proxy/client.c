@@ -16,37 +16,36 @@ enum {
     AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
 };
 
-static void on_event(evutil_socket_t fd, short what, void *arg);
-/* Waits for these events, with as few system calls as it takes. */
-static void listen_for(struct client *client, short events)
+static void on_ready(struct watch *watch, uint32_t events);
+
+static void mark_dirty(struct client *client)
 {
-    if (client->events_on == events) {
-        return;
+    if (list_is_empty(&client->dirty_link)) {
+        list_add_tail(&client->worker->dirty_clients, &client->dirty_link);
     }
-    if (client->events_on != 0) {
-        event_del(&client->event);
+}
+
+static void listen_for(struct client *client, uint32_t events)
+{
+    if (!poller_set(&client->worker->poller, &client->watch, events)) {
+        client->is_broken = true;
+        mark_dirty(client);
     }
-    if (events != 0) {
-        event_assign(&client->event, client->worker->base, client->fd, events | EV_PERSIST,
-                     on_event, client);
-        event_add(&client->event, NULL);
-    }
-    client->events_on = events;
 }
 
 /* What the client's state calls for. */
 static void update_events(struct client *client)
 {
-    short events = 0;
+    uint32_t events = 0;
 
     if (client->state == CLIENT_GONE) {
         return;
     }
     if (client->state == CLIENT_LINGERING || (client->state == CLIENT_OPEN && !client->is_paused)) {
-        events |= EV_READ;
+        events |= EPOLLIN;
     }
     if (!outq_is_empty(&client->out)) {
-        events |= EV_WRITE;
+        events |= EPOLLOUT;
     }
     listen_for(client, events);
 }
@@ -61,7 +60,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     }
     client->worker = worker;
     client->listener = listener;
-    client->fd = fd;
+    client->watch = (struct watch){.on_ready = on_ready, .fd = fd};
     client->state = CLIENT_OPEN;
     client->is_first = true;
     client->exchange_limit = CLIENT_EXCHANGES_FIRST;
@@ -97,9 +96,7 @@ void client_retire(struct client *client)
     if (client->state == CLIENT_GONE) {
         return;
     }
-    listen_for(client, 0);
-    close(client->fd);
-    client->fd = -1;
+    watch_close(&client->watch);
     client->state = CLIENT_GONE;
     list_remove(&client->dirty_link);
     list_remove(&client->resumed_link);
@@ -131,10 +128,16 @@ void client_free(struct client *client)
     free(client);
 }
 
-static void mark_dirty(struct client *client)
+/* The rest of a refused data block will not be read: its request, never whole, gets no answer. */
+static void stop_swallowing(struct client *client)
 {
-    if (list_is_empty(&client->dirty_link)) {
-        list_add_tail(&client->worker->dirty_clients, &client->dirty_link);
+    struct exchange *exchange = client->swallowing;
+
+    if (exchange != NULL) {
+        client->swallow_bytes = 0;
+        client->swallowing = NULL;
+        exchange->noreply = true;
+        exchange_unhold(exchange);
     }
 }
 
@@ -146,6 +149,7 @@ void client_finish(struct client *client, bool lingers)
     client->state = CLIENT_FINISHING;
     client->lingers = lingers;
     drop_held(client);
+    stop_swallowing(client);
     update_events(client);
     mark_dirty(client);
 }
@@ -328,7 +332,7 @@ static void refuse_out_of_memory(struct client *client)
     if (client->state != CLIENT_OPEN) {
         return;
     }
-    if (!outq_append(&client->out, "SERVER_ERROR out of memory\r\n", 28, NULL, 0)) {
+    if (!exchange_refuse(client, LEG_OUT_OF_MEMORY)) {
         client->is_broken = true;
     }
     client_finish(client, true);
@@ -353,9 +357,10 @@ static bool make_room(struct client *client)
 {
     struct chunk *old = client->held;
     size_t len = old->filled - client->held_start;
+    size_t want = client->need_bytes > len ? client->need_bytes - len : HELD_FIRST_BYTES / 2;
     bool done;
 
-    if (chunk_room(old) >= HELD_FIRST_BYTES / 2 && client->need_bytes <= old->capacity) {
+    if (chunk_room(old) >= want) {
         return true;
     }
     done = hold(client, old->data + client->held_start, len);
@@ -413,7 +418,7 @@ static void on_eof(struct client *client)
     if (client->state == CLIENT_LINGERING) {
         client_retire(client);
     } else if (client->is_paused) {
-        listen_for(client, outq_is_empty(&client->out) ? 0 : EV_WRITE);
+        listen_for(client, outq_is_empty(&client->out) ? 0 : EPOLLOUT);
     } else {
         client_finish(client, false);
     }
@@ -434,7 +439,7 @@ static void on_readable(struct client *client)
         client_retire(client);
         return;
     }
-    n = read(client->fd, chunk->data + chunk->filled, chunk_room(chunk));
+    n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
         return;
@@ -474,23 +479,19 @@ void client_drain(struct client *client)
     if (client->state == CLIENT_OPEN && !client->is_paused) {
         on_readable(client);
     }
-    if (client->state == CLIENT_OPEN) {
-        client_finish(client, false);
-    } else if (client->state == CLIENT_LINGERING) {
-        client_retire(client);
+    if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING) {
+        on_eof(client);
     }
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+static void on_ready(struct watch *watch, uint32_t events)
 {
-    struct client *client = arg;
+    struct client *client = watch_owner(watch, struct client, watch);
 
-    (void)fd;
-    worker_see_time(client->worker);
-    if (what & EV_WRITE) {
+    if (events & EPOLLOUT) {
         mark_dirty(client);
     }
-    if ((what & EV_READ) && client->state != CLIENT_GONE) {
+    if ((events & EPOLLIN) && client->state != CLIENT_GONE) {
         on_readable(client);
     }
 }
@@ -508,7 +509,7 @@ static void end_when_said(struct client *client)
     }
     client->state = CLIENT_LINGERING;
     client->active_us = client->worker->now_us;
-    shutdown(client->fd, SHUT_WR);
+    shutdown(client->watch.fd, SHUT_WR);
     update_events(client);
 }
 
@@ -525,8 +526,8 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = parts == 1 ? write(client->fd, iov[0].iov_base, iov[0].iov_len)
-                               : writev(client->fd, iov, parts);
+        ssize_t n = parts == 1 ? write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                               : writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;

@@ -31,8 +31,7 @@ struct client {
     struct list resumed_link;
     struct worker *worker;
     struct listener *listener;
-    struct event event;
-    int fd;
+    struct watch watch;
     uint8_t state;
     bool is_first;          /* nothing parsed yet */
     bool is_paused;         /* reads no more until exchanges finish or output is taken */
@@ -40,7 +39,6 @@ struct client {
     bool at_eof;
     bool is_releasing;      /* client_release is under way */
     bool is_broken;         /* to be retired at the end of the tick */
-    short events_on;
     uint32_t number;        /* pins it to one of several connections */
     uint32_t exchange_count;
     uint32_t exchange_limit;

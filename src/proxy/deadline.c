@@ -53,6 +53,11 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
             }
             exchange_leg_failed(leg, backend->state == BACKEND_WAITING ? backend->last_cause
                                                                        : LEG_TIMEOUT);
+            if (backend->state != BACKEND_READY) {
+                /* a retry that came back here may have failed to connect, and taken all away */
+                before = NULL;
+                next = backend->first;
+            }
         }
         leg = next;
     }

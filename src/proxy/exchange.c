@@ -70,6 +70,7 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
         standin_release(&exchange->legs[i]);
+        backend_bind(NULL, &exchange->legs[i]);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
@@ -115,7 +116,7 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
         submit(exchange, leg, to);
         return;
     }
-    leg->backend = &set->backends[exchange->client->number % set->count];
+    backend_bind(&set->backends[exchange->client->number % set->count], leg);
     if (standing == STANDING_GATED) {
         standin_hold(exchange->worker, leg);
     } else {
@@ -146,6 +147,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
         exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
         return;
     }
+    leg->may_move &= !route.pool->servers[route.server].is_alone;
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }
@@ -161,8 +163,8 @@ void exchange_leg_route(struct leg *leg)
         route_and_submit(exchange, NULL, LEG_OK);
         return;
     }
-    set = leg->backend->set;
-    if (set->pool == NULL) {
+    set = backend_set_of(exchange->worker, leg->backend->set->server);
+    if (set == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
     } else {
         enum server_standing standing = backend_set_standing(set);
@@ -224,14 +226,14 @@ static bool start_key(struct exchange *exchange, const struct request *request,
 {
     struct leg *leg = &exchange->first;
 
+    if (!keep_request(exchange, request, chunk)) {
+        return false;
+    }
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
     leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
-    if (!keep_request(exchange, request, chunk)) {
-        return false;
-    }
     trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
@@ -348,6 +350,20 @@ bool exchange_start(struct client *client, const struct request *request, struct
     if (!started) {
         exchange->cause = LEG_OUT_OF_MEMORY;
     }
+    exchange_unhold(exchange);
+    return true;
+}
+
+bool exchange_refuse(struct client *client, enum leg_cause cause)
+{
+    const struct request unread = {.command = &commands[0]};
+    struct exchange *exchange = exchange_new(client->worker, client, &unread);
+
+    if (exchange == NULL) {
+        return false;
+    }
+    exchange->legs_open = 1;
+    exchange->cause = cause;
     exchange_unhold(exchange);
     return true;
 }
@@ -477,14 +493,15 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->is_begun = false;
     leg->is_settled = false;
     leg->is_answered = false;
-    if (cause == LEG_REMOVED && exchange->key.len > 0 && leg->backend->set->pool == NULL) {
+    leg->next_key = leg->line.data + leg->keys_at;
+    if (cause == LEG_REMOVED && leg->backend->set->pool == NULL) {
         leg->tries++;
-        route_and_submit(exchange, NULL, cause);
+        standin_release(leg);
+        exchange_leg_route(leg);
         return true;
     }
     if (is_broken_off && leg->tries < TRIES_SAME) {
         leg->tries = TRIES_SAME;
-        leg->next_key = leg->line.data + leg->keys_at;
         count_retry(leg);
         backend_submit(leg->backend, leg);
         return true;
@@ -493,7 +510,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         return false;
     }
     leg->tries = TRIES_MAX;
-    leg->next_key = leg->line.data + leg->keys_at;
+    standin_release(leg);
     count_retry(leg);
     route_and_submit(exchange, leg->backend->set->server, cause);
     return true;
@@ -512,14 +529,17 @@ static void count_failure(const struct leg *leg)
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
 {
     if (leg->is_done) {
+        if (!leg->is_piped) {
+            standin_release(leg);
+        }
         exchange_free_if_over(leg->exchange);
+        return;
+    }
+    if (retry(leg, cause)) {
         return;
     }
     if (!leg->is_piped) {
         standin_release(leg);
-    }
-    if (retry(leg, cause)) {
-        return;
     }
     if (leg->is_begun && leg->exchange->is_write && leg->backend != NULL) {
         standin_note_unanswered(leg->backend->set, leg->exchange->key);

@@ -52,7 +52,7 @@ static bool is_noted(const struct journal *journal, uint64_t hash, struct slice 
     return false;
 }
 
-void journal_add(struct journal *journal, struct slice key, struct server *standin,
+bool journal_add(struct journal *journal, struct slice key, struct server *standin,
                  uint64_t max_bytes)
 {
     uint64_t hash = XXH3_64bits(key.data, key.len);
@@ -62,15 +62,15 @@ void journal_add(struct journal *journal, struct slice key, struct server *stand
 
     if (journal->count >= journal->bucket_count && !grow(journal)) {
         journal->is_overflowed = true;
-        return;
+        return false;
     }
     if (is_noted(journal, hash, key, standin)) {
-        return;
+        return false;
     }
     entry = journal->bytes + size <= max_bytes ? malloc(size) : NULL;
     if (entry == NULL) {
         journal->is_overflowed = true;
-        return;
+        return false;
     }
     entry->hash = hash;
     entry->standin = standin != NULL ? server_get(standin) : NULL;
@@ -81,6 +81,7 @@ void journal_add(struct journal *journal, struct slice key, struct server *stand
     *at = entry;
     journal->count++;
     journal->bytes += size;
+    return true;
 }
 
 struct journal_entry *journal_take(struct journal *journal)

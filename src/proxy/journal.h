@@ -27,8 +27,10 @@ struct journal {
 
 /* Zero it to begin with. */
 
-/* Notes the key unless it is noted already. Past max_bytes, or out of memory: is_overflowed. */
-void journal_add(struct journal *journal, struct slice key, struct server *standin,
+/*
+ * Notes the key; true where it was not noted yet. Past max_bytes, or out of memory: is_overflowed.
+ */
+bool journal_add(struct journal *journal, struct slice key, struct server *standin,
                  uint64_t max_bytes);
 
 /* Takes all entries out as a list; the caller frees each with journal_entry_free. */

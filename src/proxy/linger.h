@@ -15,4 +15,10 @@ void linger_start(struct backend_set *set, int fd);
 /* Closes all at once. */
 void linger_stop_all(struct backend_set *set);
 
+/*
+ * Resets those that have lingered for so long that the other end, which is alive, will not close
+ * them: it may never have heard of their end.
+ */
+void linger_stop_old(struct backend_set *set);
+
 #endif

@@ -5,53 +5,56 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     ACCEPTS_A_TICK = 64,
+    REFUSED_READS = 64, /* of what a refused client has sent, lest a reset overtakes the reason */
     SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
 };
 
-static void on_accept(evutil_socket_t fd, short what, void *arg);
+static void on_ready(struct watch *watch, uint32_t events);
+
+/* One worker wakes for a client, not all. */
+static bool wait_for_clients(struct listener *listener)
+{
+    return poller_set(&listener->worker->poller, &listener->watch, EPOLLIN | EPOLLEXCLUSIVE);
+}
 
 struct listener *listener_new(struct worker *worker, struct listen_socket *socket)
 {
     struct listener *listener = calloc(1, sizeof(*listener));
-    struct epoll_event wanted = {.events = EPOLLIN | EPOLLEXCLUSIVE};
 
     if (listener == NULL) {
         return NULL;
     }
     listener->worker = worker;
     listener->socket = listen_socket_get(socket);
-    listener->wait_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (listener->wait_fd == -1 ||
-        epoll_ctl(listener->wait_fd, EPOLL_CTL_ADD, socket->fd, &wanted) == -1) {
+    listener->watch = (struct watch){.on_ready = on_ready, .fd = socket->fd};
+    if (!wait_for_clients(listener)) {
         log_error("cannot wait for clients: %s", strerror(errno));
-        if (listener->wait_fd != -1) {
-            close(listener->wait_fd);
-        }
         listen_socket_put(socket);
         free(listener);
         return NULL;
     }
-    event_assign(&listener->event, worker->base, listener->wait_fd, EV_READ | EV_PERSIST,
-                 on_accept, listener);
-    event_add(&listener->event, NULL);
     list_add_tail(&worker->listeners, &listener->link);
     return listener;
 }
 
+static void stop_waiting(struct listener *listener)
+{
+    bool done = poller_set(&listener->worker->poller, &listener->watch, 0);
+
+    assert(done); /* taking a descriptor out needs nothing */
+}
+
 void listener_stop(struct listener *listener)
 {
-    if (listener->wait_fd == -1) {
-        return;
+    if (listener->watch.fd != -1) {
+        stop_waiting(listener);
+        listener->watch.fd = -1;
     }
-    event_del(&listener->event);
-    close(listener->wait_fd);
-    listener->wait_fd = -1;
 }
 
 void listener_free(struct listener *listener)
@@ -59,14 +62,14 @@ void listener_free(struct listener *listener)
     listener_stop(listener);
     list_remove(&listener->link);
     listen_socket_put(listener->socket);
+    free(listener->kept_route.pools);
     free(listener);
 }
 
 void listener_resume(struct listener *listener)
 {
-    if (listener->is_paused && listener->wait_fd != -1) {
-        listener->is_paused = false;
-        event_add(&listener->event, NULL);
+    if (listener->is_paused && listener->watch.fd != -1) {
+        listener->is_paused = !wait_for_clients(listener);
     }
 }
 
@@ -76,7 +79,7 @@ static void pause_accepting(struct listener *listener, int error)
     log_warn("accepting clients is paused: %s", strerror(error));
     count(&listener->worker->counters, COUNTER_ACCEPT_PAUSES);
     listener->is_paused = true;
-    event_del(&listener->event);
+    stop_waiting(listener);
 }
 
 /* Says why, and closes once the peer has read it or a moment has passed. */
@@ -88,7 +91,7 @@ static void refuse(struct listener *listener, int fd)
 
     (void)written; /* a socket just accepted has room, and a peer gone needs no answer */
     shutdown(fd, SHUT_WR);
-    while (read(fd, dropped, sizeof(dropped)) > 0) {
+    for (int i = 0; i < REFUSED_READS && read(fd, dropped, sizeof(dropped)) > 0; i++) {
     }
     close(fd);
     count(&listener->worker->counters, COUNTER_CLIENTS_REFUSED);
@@ -137,15 +140,13 @@ void listener_take(struct listener *listener, int fd)
     }
 }
 
-static void on_accept(evutil_socket_t fd, short what, void *arg)
+static void on_ready(struct watch *watch, uint32_t events)
 {
-    struct listener *listener = arg;
+    struct listener *listener = watch_owner(watch, struct listener, watch);
     struct worker *worker = listener->worker;
     struct workers *all = worker->all;
 
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
+    (void)events;
     for (int i = 0; i < ACCEPTS_A_TICK; i++) {
         int peer = accept4(listener->socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct worker *to;

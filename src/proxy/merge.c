@@ -170,19 +170,29 @@ static bool merge_lines(struct exchange *exchange, struct outq *q)
                         : put_error(exchange, q, "", LEG_NO_SERVER);
 }
 
+/* What "VERSION a.b.c" says; 0 where it is another line. */
+static uint32_t version_in(struct outq *replies)
+{
+    static const char word[] = "VERSION ";
+    const size_t len = sizeof(word) - 1;
+    const struct piece *line = outq_is_empty(replies) ? NULL : outq_at(replies, 0);
+
+    if (line == NULL || line->len < len || memcmp(line->data, word, len) != 0) {
+        return 0;
+    }
+    return server_version_parse(slice_make(line->data + len, line->len - len));
+}
+
 static bool merge_version(struct exchange *exchange, struct outq *q)
 {
     uint32_t lowest = 0;
     char line[64];
 
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
-        const struct leg *leg = &exchange->legs[i];
-        uint32_t version = leg->backend != NULL
-                               ? atomic_load_explicit(&leg->backend->set->server->version,
-                                                      memory_order_relaxed)
-                               : 0;
+        struct leg *leg = &exchange->legs[i];
+        uint32_t version = leg->cause == LEG_OK ? version_in(&leg->replies) : 0;
 
-        if (leg->cause == LEG_OK && version != 0 && (lowest == 0 || version < lowest)) {
+        if (version != 0 && (lowest == 0 || version < lowest)) {
             lowest = version;
         }
     }

@@ -103,7 +103,7 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
     list_init(&ghost->waiting_link);
     outq_init(&ghost->first.replies);
     ghost->first.exchange = ghost;
-    ghost->first.backend = backend;
+    backend_bind(backend, &ghost->first);
     ghost->first.next = leg->next;
     ghost->first.kind = leg->kind;
     ghost->first.deadline_us = leg->deadline_us;

@@ -40,7 +40,7 @@ static void fill(struct roster_row *row, const struct client *client)
     struct endpoint peer = {.len = sizeof(peer.at)};
 
     snprintf(row->peer, sizeof(row->peer), "-");
-    if (getpeername(client->fd, &peer.at.any, &peer.len) == 0) {
+    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
         endpoint_format(&peer, row->peer, sizeof(row->peer));
     }
     row->state = state_of(client);

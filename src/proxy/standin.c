@@ -11,6 +11,14 @@ enum {
     JOURNAL_BYTES_MAX = 8 << 20, /* a worker's notes for one server */
 };
 
+/* Notes a key for the set's server, and tells the control plane how many there are. */
+static void note(struct backend_set *set, struct slice key, struct server *standin)
+{
+    if (journal_add(&set->journal, key, standin, JOURNAL_BYTES_MAX)) {
+        atomic_fetch_add_explicit(&set->server->noted, 1, memory_order_relaxed);
+    }
+}
+
 void standin_record(struct worker *worker, struct leg *leg, const struct topology_pool *pool,
                     uint32_t to, struct slice key)
 {
@@ -30,7 +38,7 @@ void standin_record(struct worker *worker, struct leg *leg, const struct topolog
             continue;
         }
         set = worker->sets[pool->servers[list[i]].server->slot];
-        journal_add(&set->journal, key, pool->servers[to].server, JOURNAL_BYTES_MAX);
+        note(set, key, pool->servers[to].server);
         grown = realloc(leg->standing, sizeof(*grown) + (known + 1) * sizeof(grown->sets[0]));
         if (grown == NULL) {
             set->journal.is_overflowed = true;
@@ -57,8 +65,21 @@ void standin_release(struct leg *leg)
 
 void standin_note_unanswered(struct backend_set *set, struct slice key)
 {
-    if (set->pool != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
-        journal_add(&set->journal, key, NULL, JOURNAL_BYTES_MAX);
+    set = backend_set_of(set->worker, set->server); /* it may have been replaced */
+    if (set != NULL && set->pool->rejoin != REJOIN_KEEP && key.len > 0) {
+        note(set, key, NULL);
+    }
+}
+
+void standin_forget_notes(struct worker *worker)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        if (set != NULL && set->journal.bucket_count > 0 &&
+            backend_set_standing(set) == STANDING_LIVE && backend_set_is_quiet(set, true)) {
+            journal_clear(&set->journal);
+        }
     }
 }
 
@@ -123,20 +144,50 @@ uint64_t standin_expire(struct worker *worker, uint64_t now_us)
     return next_us;
 }
 
+static void close_all(struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        backend_close(&set->backends[i]);
+    }
+    linger_stop_all(set);
+}
+
 void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
 {
     list_init(&mail->mail.link);
     list_add_tail(&worker->surrenders, &mail->mail.link);
     if (mail->closes) {
-        struct backend_set *set = worker->sets[mail->server->slot];
+        struct backend_set *set = backend_set_of(worker, mail->server);
 
-        if (set != NULL && set->server == mail->server) {
-            for (unsigned i = 0; i < set->count; i++) {
-                backend_close(&set->backends[i]);
+        if (set != NULL) {
+            close_all(set);
+        }
+        list_each(other, &worker->retired_sets)
+        {
+            set = list_entry(other, struct backend_set, retired_link);
+            if (set->server == mail->server) {
+                close_all(set);
             }
-            linger_stop_all(set);
         }
     }
+}
+
+/*
+ * True where a live server of the pool may still carry out a write that was given up: done on
+ * another's behalf, its copy would come behind the delete that is to undo it. One that is out
+ * waits for that itself before its deletes.
+ */
+static bool some_stand_in_lingers(const struct backend_set *set)
+{
+    for (uint32_t s = 0; s < set->pool->server_count; s++) {
+        const struct backend_set *other =
+            backend_set_of(set->worker, set->pool->servers[s].server);
+
+        if (set->pool->live[s] == STANDING_LIVE && other != set && backend_set_lingers(other)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* True where the wait is over. */
@@ -144,9 +195,9 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 {
     switch (quiet) {
     case SURRENDER_WHEN_QUIET:
-        return backend_set_is_quiet(set);
+        return backend_set_is_quiet(set, false);
     case SURRENDER_WHEN_ALL_QUIET:
-        return backend_set_is_idle(set);
+        return backend_set_is_quiet(set, true) && !some_stand_in_lingers(set);
     case SURRENDER_AT_ONCE:
     case SURRENDER_NOTES_AT_ONCE:
         break;
@@ -160,8 +211,8 @@ void standin_surrender(struct worker *worker)
     {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
-        struct backend_set *set = worker->sets[mail->server->slot];
-        bool is_known = set != NULL && set->server == mail->server;
+        struct backend_set *set = backend_set_of(worker, mail->server);
+        bool is_known = set != NULL;
 
         if (worker->topology->generation < mail->generation ||
             (is_known && !is_ripe(set, mail->quiet))) {
@@ -175,6 +226,8 @@ void standin_surrender(struct worker *worker)
         if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
             mail->is_overflowed = set->journal.is_overflowed;
             mail->needs_flush = set->journal.needs_flush;
+            atomic_fetch_sub_explicit(&set->server->noted, set->journal.count,
+                                      memory_order_relaxed);
             mail->entries = journal_take(&set->journal);
         }
         mailbox_post(worker->all->control, &mail->mail);
@@ -192,4 +245,12 @@ void standin_forget(struct worker *worker)
         server_put(mail->server);
         free(mail);
     }
+    while (worker->first_held != NULL) {
+        struct leg *leg = worker->first_held;
+
+        worker->first_held = leg->next;
+        unhold(leg);
+        exchange_leg_failed(leg, LEG_REMOVED);
+    }
+    worker->last_held = NULL;
 }

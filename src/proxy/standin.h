@@ -28,6 +28,9 @@ void standin_release(struct leg *leg);
 /* A write that was begun on the set's server will not be answered: notes its key. */
 void standin_note_unanswered(struct backend_set *set, struct slice key);
 
+/* Forgets the notes of servers that are live and owe nothing: all that was noted is done. */
+void standin_forget_notes(struct worker *worker);
+
 /* Keeps leg until the next topology tells where it may go. */
 void standin_hold(struct worker *worker, struct leg *leg);
 
@@ -43,7 +46,7 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail);
 /* Surrenders what is ripe. Tick end. */
 void standin_surrender(struct worker *worker);
 
-/* Answers nobody any more; the worker stops. */
+/* Answers nobody any more, lets go of held legs; the worker stops and has no client. */
 void standin_forget(struct worker *worker);
 
 #endif

@@ -55,7 +55,7 @@ static void set_client(struct trace_record *record, const struct client *client)
 {
     struct endpoint peer = {.len = sizeof(peer.at)};
 
-    if (getpeername(client->fd, &peer.at.any, &peer.len) == 0) {
+    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
         endpoint_format(&peer, record->client, sizeof(record->client));
     }
 }
@@ -92,7 +92,9 @@ static void fill(struct trace_record *record, const struct worker *worker,
     record->is_retrieval = exchange->command->reply == REPLY_VALUES;
     record->cause = (uint8_t)exchange->cause;
     record->key_len = (uint8_t)key.len;
-    memcpy(record->key, key.data, key.len);
+    if (key.len > 0) {
+        memcpy(record->key, key.data, key.len);
+    }
     set_client(record, exchange->client);
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         const struct leg *leg = &exchange->legs[i];

@@ -37,28 +37,16 @@ struct chunk *worker_scratch(struct worker *worker)
 
 void worker_want_deadline(struct worker *worker, uint64_t at_us)
 {
-    struct timeval in;
-    uint64_t left_us;
-
-    if (worker->deadline_at_us != 0 && worker->deadline_at_us <= at_us) {
-        return;
+    if (at_us < worker->deadline_at_us) {
+        worker->deadline_at_us = at_us;
     }
-    worker->deadline_at_us = at_us;
-    left_us = at_us > worker->now_us ? at_us - worker->now_us : 0;
-    in.tv_sec = (time_t)(left_us / SECOND_US);
-    in.tv_usec = (suseconds_t)(left_us % SECOND_US);
-    event_add(&worker->deadline_event, &in);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void expire(struct worker *worker)
 {
-    struct worker *worker = arg;
     uint64_t next_us = UINT64_MAX;
 
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
-    worker->deadline_at_us = 0;
+    worker->deadline_at_us = UINT64_MAX;
     for (uint32_t s = 0; s < worker->set_count; s++) {
         struct backend_set *set = worker->sets[s];
 
@@ -83,9 +71,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
             next_us = at_us < next_us ? at_us : next_us;
         }
     }
-    if (next_us != UINT64_MAX) {
-        worker_want_deadline(worker, next_us);
-    }
+    worker_want_deadline(worker, next_us);
 }
 
 /* Closes clients that were silent for too long. */
@@ -109,14 +95,11 @@ static void close_idle_clients(struct worker *worker)
     }
 }
 
-static void on_second(evutil_socket_t fd, short what, void *arg)
+static void every_second(struct worker *worker)
 {
-    struct worker *worker = arg;
-
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
+    worker->second_at_us = worker->now_us + SECOND_US;
     close_idle_clients(worker);
+    standin_forget_notes(worker);
     trace_publish(worker);
     list_each(at, &worker->listeners)
     {
@@ -141,7 +124,7 @@ static void take_client(struct worker *worker, struct worker_client_mail *mail)
 {
     struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-    if (listener != NULL && !worker->is_draining) {
+    if (listener != NULL && !listener->is_removed && !worker->is_draining) {
         listener_take(listener, mail->fd);
     } else {
         atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
@@ -166,15 +149,13 @@ static void start_draining(struct worker *worker)
     }
 }
 
-static void on_mail(evutil_socket_t fd, short what, void *arg)
+static void on_mail(struct watch *watch, uint32_t events)
 {
-    struct worker *worker = arg;
+    struct worker *worker = watch_owner(watch, struct worker, mail_watch);
     struct list mails;
     struct list *at;
 
-    (void)fd;
-    (void)what;
-    worker_see_time(worker);
+    (void)events;
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {
@@ -255,6 +236,13 @@ static void free_retired(struct worker *worker)
     adopt_free_retired(worker);
 }
 
+/* True where the end of the last turn left something to be written. */
+static bool has_work(const struct worker *worker)
+{
+    return !list_is_empty(&worker->dirty_backends) || !list_is_empty(&worker->dirty_clients) ||
+           !list_is_empty(&worker->resumed_clients);
+}
+
 /* Brings the counters up to date that are not kept so request by request. */
 static void publish(struct worker *worker)
 {
@@ -267,12 +255,32 @@ static void publish(struct worker *worker)
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
-/* One turn. New periodic work gets a line here. */
-static void tick(struct worker *worker)
+/* Until something is due by the clock, rounded up. */
+static int sleep_ms(const struct worker *worker)
 {
-    worker->has_slept = true;
-    event_base_loop(worker->base, EVLOOP_ONCE); /* callbacks parse, route and queue */
-    worker_see_time(worker);
+    uint64_t next_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                                     : worker->second_at_us;
+
+    return next_us > worker->now_us ? (int)((next_us - worker->now_us + 999) / 1000) : 0;
+}
+
+static void see_to_what_is_due(struct worker *worker)
+{
+    if (worker->now_us >= worker->deadline_at_us) {
+        expire(worker);
+    }
+    if (worker->now_us >= worker->second_at_us) {
+        every_second(worker);
+    }
+}
+
+/* New periodic work gets a line here. */
+void worker_tick(struct worker *worker, bool waits)
+{
+    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : sleep_ms(worker));
+    worker->now_us = clock_us();
+    poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
+    see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
     flush_backends(worker); /* one write for each that is dirty */
     flush_clients(worker);
     resume_clients(worker);
@@ -283,8 +291,14 @@ static void tick(struct worker *worker)
     standin_surrender(worker);
 }
 
-/* Ends every client, answers nobody. */
-static void stop_clients(struct worker *worker)
+void worker_begin(struct worker *worker)
+{
+    worker->now_us = clock_us();
+    worker->second_at_us = worker->now_us + SECOND_US;
+    adopt_topology(worker);
+}
+
+void worker_end(struct worker *worker)
 {
     list_each_safe(at, after, &worker->clients)
     {
@@ -298,12 +312,11 @@ static void *run(void *arg)
     struct worker *worker = arg;
     struct mail *mail;
 
-    worker->now_us = clock_us();
-    adopt_topology(worker);
+    worker_begin(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
-        tick(worker);
+        worker_tick(worker, true);
     }
-    stop_clients(worker);
+    worker_end(worker);
     mail = malloc(sizeof(*mail));
     if (mail != NULL) {
         mail->kind = CONTROL_MAIL_WORKER_STOPPED;
@@ -312,11 +325,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-static bool worker_init(struct worker *worker, struct workers *all, unsigned number)
+bool worker_init(struct worker *worker, struct workers *all, unsigned number)
 {
-    const struct timeval second = {1, 0};
-    struct event_config *config = event_config_new();
-
     worker->number = number;
     worker->all = all;
     list_init(&worker->listeners);
@@ -329,22 +339,17 @@ static bool worker_init(struct worker *worker, struct workers *all, unsigned num
     list_init(&worker->waiting);
     list_init(&worker->surrenders);
     chunk_pool_init(&worker->pool);
-    if (config != NULL) {
-        event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-        worker->base = event_base_new_with_config(config);
-        event_config_free(config);
-    }
+    worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
-    if (worker->base == NULL || worker->write_buffer == NULL || worker->trace == NULL || !mailbox_init(&worker->mailbox)) {
+    if (worker->write_buffer == NULL || worker->trace == NULL || !poller_init(&worker->poller) ||
+        !mailbox_init(&worker->mailbox)) {
         return false;
     }
-    event_assign(&worker->mail_event, worker->base, worker->mailbox.wake_fd, EV_READ | EV_PERSIST,
-                 on_mail, worker);
-    event_add(&worker->mail_event, NULL);
-    event_assign(&worker->deadline_event, worker->base, -1, EV_TIMEOUT, on_deadline, worker);
-    event_assign(&worker->second_event, worker->base, -1, EV_PERSIST, on_second, worker);
-    event_add(&worker->second_event, &second);
+    worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
+    if (!poller_set(&worker->poller, &worker->mail_watch, EPOLLIN)) {
+        return false;
+    }
     return true;
 }
 
@@ -366,7 +371,7 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
     workers->count = worker_count;
     for (unsigned i = 0; i < worker_count; i++) {
         if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make an event loop for worker %u", i);
+            snprintf(error, error_size, "cannot make a poller for worker %u", i);
             return false;
         }
     }
@@ -446,14 +451,13 @@ void workers_stop(struct workers *workers)
     tell_all(workers, WORKER_MAIL_STOP);
 }
 
-/* Frees what a stopped worker still has. */
-static void worker_fini(struct worker *worker)
+void worker_fini(struct worker *worker)
 {
     struct list mails;
     struct list *at;
 
-    adopt_nothing(worker);
     standin_forget(worker);
+    adopt_nothing(worker);
     list_init(&mails);
     mailbox_take(&worker->mailbox, &mails);
     while ((at = list_pop(&mails)) != NULL) {
@@ -469,11 +473,8 @@ static void worker_fini(struct worker *worker)
         }
         free(mail);
     }
-    event_del(&worker->mail_event);
-    event_del(&worker->deadline_event);
-    event_del(&worker->second_event);
     mailbox_fini(&worker->mailbox);
-    event_base_free(worker->base);
+    poller_fini(&worker->poller);
     while (worker->free_exchanges != NULL) {
         struct exchange *exchange = worker->free_exchanges;
 

@@ -1,5 +1,5 @@
 /*
- * A worker: one thread, one event loop, its clients, its connections to
+ * A worker: one thread, one poller, its clients, its connections to
  * servers, its counters. Nothing in here is touched by another thread, but for
  * the mailbox, the counters (read) and the topology slot.
  */
@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/mailbox.h"
+#include "base/poller.h"
 #include "proxy/counter.h"
 #include "topology/topology.h"
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <pthread.h>
 
 enum {
@@ -36,9 +35,8 @@ struct worker {
     unsigned number;
     struct workers *all;
     pthread_t thread;
-    struct event_base *base;
     struct mailbox mailbox;
-    struct event mail_event;
+    struct watch mail_watch;
 
     struct topology *topology;
     struct backend_set **sets; /* by server slot; NULL where none */
@@ -59,6 +57,7 @@ struct worker {
     uint64_t client_serial;
 
     struct chunk_pool pool;
+    uint64_t memory_max;    /* bytes of the pool in use: this worker's part of max_memory */
     struct chunk *scratch;  /* reads go here, each behind the last */
     struct chunk *gather;   /* small replies copied together */
     char *write_buffer;     /* small requests copied together for a write; only within a flush */
@@ -67,14 +66,14 @@ struct worker {
     uint32_t exchange_count; /* in use */
     uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
 
-    struct event deadline_event;
-    uint64_t deadline_at_us; /* when deadline_event is due; 0: it is not set */
-    struct event second_event;
-    uint64_t now_us; /* the time of this tick, once worker_see_time was called in it */
-    bool has_slept;  /* now_us is of a tick before */
+    uint64_t now_us;         /* when this tick began */
+    uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
+    uint64_t second_at_us;   /* when the work of every second is due */
     bool wants_trim; /* memory was given back to malloc: give it to the system */
     bool is_draining;
     bool is_stopped;
+
+    struct poller poller;
 };
 
 /* What a worker can be told by mail. */
@@ -156,6 +155,24 @@ void workers_stop(struct workers *workers);
 /* Waits for the threads and frees everything. */
 void workers_join(struct workers *workers);
 
+/*
+ * The life of one worker, in this order; workers_start and workers_join do it on threads of their
+ * own. worker is zeroed. False: no event loop.
+ */
+MUST_CHECK bool worker_init(struct worker *worker, struct workers *all, unsigned number);
+
+/* Takes over the topology that all->slot holds. */
+void worker_begin(struct worker *worker);
+
+/* One turn. waits: sleeps until there is something to do. */
+void worker_tick(struct worker *worker, bool waits);
+
+/* Ends every client, answers nobody. */
+void worker_end(struct worker *worker);
+
+/* Frees what the worker still has. */
+void worker_fini(struct worker *worker);
+
 /* Kinds of mail to the control thread. */
 enum control_mail {
     CONTROL_MAIL_WORKER_STOPPED,
@@ -164,19 +181,10 @@ enum control_mail {
     CONTROL_MAIL_ROSTER,
 };
 
-/* Every event callback begins with it: the loop may have slept since now_us was read. */
-static inline void worker_see_time(struct worker *worker)
-{
-    if (worker->has_slept) {
-        worker->has_slept = false;
-        worker->now_us = clock_us();
-    }
-}
-
 /* True where buffers have reached this worker's part of max_memory. */
 static inline bool worker_is_full(const struct worker *worker, uint64_t more)
 {
-    return worker->pool.used_bytes + more > worker->topology->max_memory_bytes / worker->all->count;
+    return worker->pool.used_bytes + more > worker->memory_max;
 }
 
 /*

@@ -72,9 +72,7 @@ static const struct hash_row hash_rows[] = {
 /* What a signed char of this byte widens to, whatever the machine's char is. */
 static inline uint32_t widened(char byte)
 {
-    const uint32_t value = (unsigned char)byte;
-
-    return value < 0x80 ? value : value | 0xffffff00u;
+    return (uint32_t)(int32_t)(signed char)byte;
 }
 
 static inline uint32_t load16(const char *at)

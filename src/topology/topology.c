@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <xxhash.h>
 #include <unistd.h>
 
@@ -18,11 +19,20 @@ void listen_socket_put(struct listen_socket *socket)
 {
     if (socket != NULL &&
         atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
-        close(socket->fd);
-        if (socket->address.is_unix) {
-            unlink(socket->address.host); /* where it may; a later start replaces a stale one */
+        if (!socket->is_shut) {
+            listen_socket_shut(socket);
         }
+        close(socket->fd);
         free(socket);
+    }
+}
+
+void listen_socket_shut(struct listen_socket *socket)
+{
+    socket->is_shut = true;
+    shutdown(socket->fd, SHUT_RDWR);
+    if (socket->address.is_unix) {
+        unlink(socket->address.host); /* where it may; a later start replaces a stale one */
     }
 }
 
@@ -71,9 +81,12 @@ void topology_put(struct topology *topology)
     free(topology);
 }
 
-/* Finds the server of an earlier generation that is the same one, or NULL. */
+/*
+ * Finds the server of an earlier generation that is the same one, or NULL; from number hint on,
+ * since most stand where they stood.
+ */
 static struct server *same_server(const struct topology *previous, const char *pool_name,
-                                  const struct config_server *config)
+                                  const struct config_server *config, uint32_t hint)
 {
     for (uint32_t p = 0; previous != NULL && p < previous->pool_count; p++) {
         const struct topology_pool *pool = &previous->pools[p];
@@ -82,7 +95,7 @@ static struct server *same_server(const struct topology *previous, const char *p
             continue;
         }
         for (uint32_t s = 0; s < pool->server_count; s++) {
-            struct server *server = pool->servers[s].server;
+            struct server *server = pool->servers[(hint + s) % pool->server_count].server;
 
             if (address_equals(&server->address, &config->address) &&
                 strcmp(server->label, config->label) == 0) {
@@ -103,7 +116,7 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
     }
     for (uint32_t i = 0; i < config->server_count; i++) {
         struct topology_server *at = &pool->servers[i];
-        struct server *same = same_server(previous, config->name, &config->servers[i]);
+        struct server *same = same_server(previous, config->name, &config->servers[i], i);
 
         at->server = same != NULL ? server_get(same)
                                   : server_new(config->name, config->servers[i].label,
@@ -113,7 +126,7 @@ static bool pool_add_servers(struct topology_pool *pool, const struct config_poo
         }
         pool->server_count = i + 1;
         at->endpoint_count = source->resolve(source->arg, &at->server->address, at->endpoints);
-        pool->live[i] = (uint8_t)source->standing(source->arg, at->server, &at->is_cut);
+        pool->live[i] = (uint8_t)source->standing(source->arg, at);
         pool->has_out |= pool->live[i] == STANDING_OUT;
     }
     return true;

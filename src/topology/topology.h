@@ -21,10 +21,14 @@ struct listen_socket {
     _Atomic uint32_t refs;
     struct address address;
     int fd;
+    bool is_shut; /* the control thread's: by listen_socket_shut */
 };
 
 struct listen_socket *listen_socket_get(struct listen_socket *socket);
 void listen_socket_put(struct listen_socket *socket);
+
+/* New clients are refused from now on, and the address may be had again, though it is still held. */
+void listen_socket_shut(struct listen_socket *socket);
 
 /* A placement shared by generations that differ in nothing it depends on. */
 struct placement_share {
@@ -43,7 +47,8 @@ enum server_standing {
 
 struct topology_server {
     struct server *server;
-    bool is_cut; /* GATED: what is under way is not waited for */
+    bool is_cut;   /* GATED: what is under way is not waited for */
+    bool is_alone; /* other servers may hold old values of its keys: none is asked in its place */
     struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
     uint32_t endpoint_count; /* 0: the name does not resolve */
 };
@@ -93,8 +98,8 @@ struct topology_source {
     uint32_t (*resolve)(void *arg, const struct address *address, struct endpoint *endpoints);
     /* Returns a reference to the socket listening on the address. Never NULL. */
     struct listen_socket *(*listen)(void *arg, const struct config_listen *listen);
-    /* What may the server be asked? is_cut as in topology_server. */
-    enum server_standing (*standing)(void *arg, const struct server *server, bool *is_cut);
+    /* What may the server of at be asked? Fills at's is_cut and is_alone. */
+    enum server_standing (*standing)(void *arg, struct topology_server *at);
 };
 
 /*

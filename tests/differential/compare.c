@@ -181,7 +181,8 @@ static bool me_agree(struct cas_book *book, const struct line *a, const struct l
     for (size_t i = 1; i < a->count; i++) {
         const struct word *one = &a->words[i], *other = &b->words[i];
 
-        if (words_equal(one, other) && memcmp(one->data, "cas=", one->len < 4 ? one->len : 4) != 0) {
+        if (words_equal(one, other) &&
+            memcmp(one->data, "cas=", one->len < 4 ? one->len : 4) != 0) {
             continue;
         }
         if (!times_agree(one, other, 4) && !times_agree(one, other, 3) &&
@@ -283,8 +284,8 @@ bool replies_equal(struct cas_book *book, const struct bytes *one, const struct 
         *difference = (struct difference){a, b, NULL};
         if (!has_left || !has_right) {
             difference->why = !has_left && !has_right ? "an unfinished line"
-                   : has_left             ? "a reply is missing"
-                                          : "a reply too many";
+                              : has_left              ? "a reply is missing"
+                                                      : "a reply too many";
             return false;
         }
         if (!lines_agree(book, &left, &right)) {

@@ -45,7 +45,8 @@ static void build_request(struct run *run, struct side *side, const struct strea
             bytes_add(out, text->data, text->len);
             continue;
         }
-        cas = side == &run->one ? book->last_one[command->cas_key] : book->last_other[command->cas_key];
+        cas = side == &run->one ? book->last_one[command->cas_key]
+                                : book->last_other[command->cas_key];
         if (cas == 0 || command->request.len % 5 == 0) {
             cas = 99999999999999;
         }
@@ -53,8 +54,8 @@ static void build_request(struct run *run, struct side *side, const struct strea
         bytes_printf(out, "%llu", (unsigned long long)cas);
         bytes_add(out, text->data + command->cas_at, text->len - command->cas_at);
     }
-    side->waits_for_close = stream->end == END_HALF_CLOSED ||
-                            (stream->end == END_OTHER_CLOSES && !plain);
+    side->waits_for_close =
+        stream->end == END_HALF_CLOSED || (stream->end == END_OTHER_CLOSES && !plain);
     if (!side->waits_for_close) {
         sentinel_request(stream, out);
     }
@@ -94,7 +95,8 @@ static void keep_difference(struct run *run, size_t stream)
 {
     run->stream = stream;
     run->left.len = run->right.len = 0;
-    bytes_add(&run->left, run->one.reply.data != NULL ? run->one.reply.data : "", run->one.reply.len);
+    bytes_add(&run->left, run->one.reply.data != NULL ? run->one.reply.data : "",
+              run->one.reply.len);
     bytes_add(&run->right, run->other.reply.data != NULL ? run->other.reply.data : "",
               run->other.reply.len);
 }
@@ -137,7 +139,8 @@ static bool run_stream(struct run *run, const struct stream *stream, size_t numb
 /* Fresh connections, and nothing stored on either side. */
 static bool begin_episode(struct run *run)
 {
-    static const struct stream flush = {.end = END_SENTINEL, .sentinel = "HD Oflush-before-all\r\n"};
+    static const struct stream flush = {.end = END_SENTINEL,
+                                        .sentinel = "HD Oflush-before-all\r\n"};
     struct side *sides[2] = {&run->one, &run->other};
 
     for (int i = 0; i < 2; i++) {
@@ -251,8 +254,7 @@ static void shrink(struct run *run, const struct episode *episode, bool *kept, s
             if (memcmp(before, kept, sizeof(before)) == 0) {
                 continue;
             }
-            if (++tries > SHRINK_TRIES || time(NULL) > stop ||
-                !still_differs(run, episode, kept)) {
+            if (++tries > SHRINK_TRIES || time(NULL) > stop || !still_differs(run, episode, kept)) {
                 memcpy(kept, before, sizeof(before));
             }
         }
@@ -380,9 +382,9 @@ static int run_all(struct run *run, const struct options *options)
 int main(int argc, char **argv)
 {
     static const struct option names[] = {
-        {"one", required_argument, NULL, 'a'},     {"other", required_argument, NULL, 'b'},
-        {"commands", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 's'},
-        {"episode", required_argument, NULL, 'e'}, {"strict", no_argument, NULL, 'x'},
+        {"one", required_argument, NULL, 'a'},        {"other", required_argument, NULL, 'b'},
+        {"commands", required_argument, NULL, 'n'},   {"seed", required_argument, NULL, 's'},
+        {"episode", required_argument, NULL, 'e'},    {"strict", no_argument, NULL, 'x'},
         {"timeout-ms", required_argument, NULL, 't'}, {NULL, 0, NULL, 0},
     };
     struct options options = {.commands = 100000, .seed = (uint64_t)time(NULL)};
@@ -420,8 +422,9 @@ int main(int argc, char **argv)
         }
     }
     if (run.one.address == NULL || run.other.address == NULL) {
-        fprintf(stderr, "usage: differential --one ADDRESS --other ADDRESS [--commands N] [--seed S]"
-                        " [--episode N] [--strict] [--timeout-ms N]\n");
+        fprintf(stderr,
+                "usage: differential --one ADDRESS --other ADDRESS [--commands N] [--seed S]"
+                " [--episode N] [--strict] [--timeout-ms N]\n");
         return 2;
     }
     status = run_all(&run, &options);

@@ -122,8 +122,8 @@ static void side_write(struct side *side, struct chance *chance, unsigned larges
 {
     size_t left = side->request.len - side->sent;
     size_t piece = largest == 0 ? left : 1 + chance_below(chance, largest);
-    ssize_t put = send(side->fd, side->request.data + side->sent, piece < left ? piece : left,
-                       MSG_NOSIGNAL);
+    ssize_t put =
+        send(side->fd, side->request.data + side->sent, piece < left ? piece : left, MSG_NOSIGNAL);
 
     if (put > 0) {
         side->sent += (size_t)put;
@@ -174,7 +174,8 @@ bool sides_exchange(struct side *one, struct side *other, const struct stream *s
         int ready;
 
         for (int i = 0; i < 2; i++) {
-            polled[i] = (struct pollfd){sides[i]->ended ? -1 : sides[i]->fd, side_events(sides[i]), 0};
+            polled[i] =
+                (struct pollfd){sides[i]->ended ? -1 : sides[i]->fd, side_events(sides[i]), 0};
         }
         ready = poll(polled, 2, (int)timeout_ms);
         if (ready == 0) {

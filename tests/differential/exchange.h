@@ -15,8 +15,8 @@ struct side {
     struct bytes request;
     size_t sent;
     struct bytes reply;
-    bool ended;          /* all that is due has come */
-    bool closed;         /* by the peer */
+    bool ended;           /* all that is due has come */
+    bool closed;          /* by the peer */
     bool waits_for_close; /* else for the sentinel */
 };
 

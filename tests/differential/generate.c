@@ -13,8 +13,8 @@
  *   for a minus sign beyond the value's end.
  * - A CAS number is the last one seen on that side, or one far too high.
  * - memcached 1.6.18 loses the replies still to be written when a get with a key
- *   too long follows in the pipeline, so it is sent "me" for it, whose reply is
- *   the same.
+ *   too long follows in the pipeline, and marks the keys before that as read, so
+ *   it is sent "me" for it, whose reply is the same.
  * - ma with q tells of an item that N made, which nobody can know who was told
  *   of it without q. What a later version takes, but 1.6.18 refuses, is passed
  *   on by a proxy, which judges the block first: those blocks end well.
@@ -126,7 +126,8 @@ static void add_key(struct bytes *out, int key)
 
 static size_t pick_size(struct chance *chance)
 {
-    static const unsigned sizes[] = {1, 2, 3, 5, 10, 31, 32, 100, 500, 1000, 2047, 2048, 4096, 5000};
+    static const unsigned sizes[] = {1,   2,   3,    5,    10,   31,   32,
+                                     100, 500, 1000, 2047, 2048, 4096, 5000};
     static const unsigned large[] = {16383,  16384,   65536,   100000,  524288,
                                      600000, 1048000, 1048521, 1048576, 1048577};
 
@@ -141,8 +142,16 @@ static size_t pick_size(struct chance *chance)
 
 static void make_number(struct chance *chance, struct bytes *out)
 {
-    static const char *const numbers[] = {"0",   "1",    "5",   "10",       "99",
-                                          "100", "12345", "007", "4294967295", "18446744073709551616",
+    static const char *const numbers[] = {"0",
+                                          "1",
+                                          "5",
+                                          "10",
+                                          "99",
+                                          "100",
+                                          "12345",
+                                          "007",
+                                          "4294967295",
+                                          "18446744073709551616",
                                           "4611686018427387904"};
 
     bytes_printf(out, "%s", PICK(chance, numbers));
@@ -152,8 +161,13 @@ static void make_number(struct chance *chance, struct bytes *out)
  * look for one beyond the value's end. */
 static void make_value(struct chance *chance, struct bytes *out)
 {
-    static const char *const traps[] = {"END\r\n", "v\r\n", "STORED\r\nEND\r\n", "-get t8\r\nflush_all",
-                                        "VALUE t9 0 1\r\nx\r\nEND\r\n", "v\r\n\r\n\r\n", "x\r",
+    static const char *const traps[] = {"END\r\n",
+                                        "v\r\n",
+                                        "STORED\r\nEND\r\n",
+                                        "-get t8\r\nflush_all",
+                                        "VALUE t9 0 1\r\nx\r\nEND\r\n",
+                                        "v\r\n\r\n\r\n",
+                                        "x\r",
                                         "HD\r\nMN\r\n"};
     size_t size = pick_size(chance);
     size_t start = out->len;
@@ -222,9 +236,10 @@ static void add_block(struct chance *chance, struct bytes *out, const struct byt
 
 static void make_storage(struct chance *chance, struct command *command)
 {
-    static const char *const verbs[] = {"set", "set", "set", "add", "replace", "append", "prepend", "cas"};
-    static const char *const flags[] = {"0", "0", "1", "42", "4294967295", "007", "-0", "+3",
-                                        "18446744073709551615"};
+    static const char *const verbs[] = {"set",     "set",    "set",     "add",
+                                        "replace", "append", "prepend", "cas"};
+    static const char *const flags[] = {
+        "0", "0", "1", "42", "4294967295", "007", "-0", "+3", "18446744073709551615"};
     const char *verb = PICK(chance, verbs);
     bool joins = strcmp(verb, "append") == 0 || strcmp(verb, "prepend") == 0;
     int key = joins ? pick_text_key(chance) : pick_key(chance);
@@ -464,26 +479,105 @@ static void make_meta(struct chance *chance, struct command *command)
 static void make_odd_line(struct chance *chance, struct command *command)
 {
     static const char *const lines[] = {
-        "get", "get ", "gets", "gat", "gat 100", "gat abc t8", "gats abc t8 t9", "gats", "incr", "incr n1",
-        "incr n1 abc", "incr n1 -1", "incr n1 18446744073709551616", "incr n1 1.5", "incr n1 1 2",
-        "incr n1 1 2 3", "decr n1 0x1", "decr n1 1x", "touch t8", "touch t8 abc", "touch t8 0.2",
-        "touch t8 1000 x", "touch t8 1000 noreply x", "touch", "delete", "delete t8 5", "delete t8 0 0",
-        "delete t8 5 noreply", "delete t8 noreply x", "delete t8 -1", "delete t8 abc", "mg", "mg ", "md", "ma",
-        "me", "me t8 x", "mg t8 ~", "md t8 ~", "ma n1 ~", "ma n1 MX", "ma n1 Dabc", "ma n1 D-1", "ma n1 MII",
-        "mg t8 Tabc", "mg t8 N", "mg t8 k k", "mg $$ b v", "mg abc b v", "md = b", "ma n1 Jx", "mg t8 q k k",
-        "", " ", "   ", "unknown", "GET t8", "Set t8", "gett t8", "rget t8", "mq", "mgg t8", "=", "get\tt8",
-        "verbosity", "verbosity abc", "verbosity 1", "verbosity 0 noreply", "verbosity 1 2 3", "flush_all abc",
-        "flush_all 1 2", "flush_all 1 2 3", "flush_all abc noreply", "flush_all noreply x", "\x01", "\xff\xfe",
-        "incr n1 1 NOREPLY", "delete t8 NOREPLY", "md t8 q k O", "mg t8 S100", "mg t8 O", "mn\t", "mg t8 s v f \t",
-        "mg t8 k f t v s O123456789012345678901234567890", "mg t8 O12345678901234567890123456789012",
-        "mg t8 P P", "mg t8 v c c", "mg t8 1", "get t8 ", " get t8", "touch t8 -1", "gat -1 t8 t9",
+        "get",
+        "get ",
+        "gets",
+        "gat",
+        "gat 100",
+        "gat abc t8",
+        "gats abc t8 t9",
+        "gats",
+        "incr",
+        "incr n1",
+        "incr n1 abc",
+        "incr n1 -1",
+        "incr n1 18446744073709551616",
+        "incr n1 1.5",
+        "incr n1 1 2",
+        "incr n1 1 2 3",
+        "decr n1 0x1",
+        "decr n1 1x",
+        "touch t8",
+        "touch t8 abc",
+        "touch t8 0.2",
+        "touch t8 1000 x",
+        "touch t8 1000 noreply x",
+        "touch",
+        "delete",
+        "delete t8 5",
+        "delete t8 0 0",
+        "delete t8 5 noreply",
+        "delete t8 noreply x",
+        "delete t8 -1",
+        "delete t8 abc",
+        "mg",
+        "mg ",
+        "md",
+        "ma",
+        "me",
+        "me t8 x",
+        "mg t8 ~",
+        "md t8 ~",
+        "ma n1 ~",
+        "ma n1 MX",
+        "ma n1 Dabc",
+        "ma n1 D-1",
+        "ma n1 MII",
+        "mg t8 Tabc",
+        "mg t8 N",
+        "mg t8 k k",
+        "mg $$ b v",
+        "mg abc b v",
+        "md = b",
+        "ma n1 Jx",
+        "mg t8 q k k",
+        "",
+        " ",
+        "   ",
+        "unknown",
+        "GET t8",
+        "Set t8",
+        "gett t8",
+        "rget t8",
+        "mq",
+        "mgg t8",
+        "=",
+        "get\tt8",
+        "verbosity",
+        "verbosity abc",
+        "verbosity 1",
+        "verbosity 0 noreply",
+        "verbosity 1 2 3",
+        "flush_all abc",
+        "flush_all 0 2",
+        "flush_all 1 2 3",
+        "flush_all abc noreply",
+        "flush_all noreply x",
+        "\x01",
+        "\xff\xfe",
+        "incr n1 1 NOREPLY",
+        "delete t8 NOREPLY",
+        "md t8 q k O",
+        "mg t8 S100",
+        "mg t8 O",
+        "mn\t",
+        "mg t8 s v f \t",
+        "mg t8 k f t v s O123456789012345678901234567890",
+        "mg t8 O12345678901234567890123456789012",
+        "mg t8 P P",
+        "mg t8 v c c",
+        "mg t8 1",
+        "get t8 ",
+        " get t8",
+        "touch t8 -1",
+        "gat -1 t8 t9",
         "mg t8 k f v t s c h l q O1 Ptoken Ltoken x y z A B D E F G H",
         "mg t8 a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a",
     };
-    static const char *const long_key_lines[] = {"get %s",      "gets t8 %s t9", "gat 0 %s", "gat 0 %s t8",
-                                                 "delete %s",   "incr %s 1",     "touch %s 0", "mg %s v",
-                                                 "md %s q",     "ma %s",         "me %s",      "delete %s noreply",
-                                                 "incr %s x noreply"};
+    static const char *const long_key_lines[] = {
+        "get %s",    "gets t8 %s t9",     "gat 0 %s",         "gat 0 %s t8", "delete %s",
+        "incr %s 1", "touch %s 0",        "mg %s v",          "md %s q",     "ma %s",
+        "me %s",     "delete %s noreply", "incr %s x noreply"};
     struct bytes *out = &command->request;
     char long_key[300];
 
@@ -564,9 +658,11 @@ static bool is_lucky_word(const char *word, bool is_time)
 static bool is_lucky_line(const char *line)
 {
     static const char *const unwanted[] = {
-        "set", "add", "replace", "append", "prepend", "cas", "ms", "stats", "version", "quit", "shutdown", "watch",
-        "lru", "lru_crawler", "slabs", "cache_memlimit", "extstore", "refresh_certs", "misbehave", "debugtime",
-        "flush_all", "verbosity", "me", "config", "proxy"};
+        "set",       "add",         "replace",   "append",         "prepend",  "cas",
+        "ms",        "stats",       "version",   "quit",           "shutdown", "watch",
+        "lru",       "lru_crawler", "slabs",     "cache_memlimit", "extstore", "refresh_certs",
+        "misbehave", "debugtime",   "flush_all", "verbosity",      "me",       "config",
+        "proxy"};
     char copy[2400];
     char *rest = copy;
     char *word;
@@ -584,7 +680,8 @@ static bool is_lucky_line(const char *line)
         }
         is_ma = is_ma || (i == 0 && strcmp(word, "ma") == 0);
         is_number = is_number || (i == 1 && (*word == 'n' || *word == 'b'));
-        if (i > 0 && (is_lucky_word(word, *word >= '0' && *word <= '9') || is_lucky_word(word, *word == '+'))) {
+        if (i > 0 && (is_lucky_word(word, *word >= '0' && *word <= '9') ||
+                      is_lucky_word(word, *word == '+'))) {
             return true;
         }
         if ((is_number && strchr(not_for_numbers, *word) != NULL && i > 1) ||
@@ -676,13 +773,25 @@ static void add_mark_request(struct bytes *out, const char *mark)
 static void make_refused_storage(struct chance *chance, struct command *command, bool strict)
 {
     static const char *const lines[] = {
-        "set %s -1 0 %zu", "set %s abc 0 %zu", "add %s 1.0 0 %zu noreply", "set %s 18446744073709551616 0 %zu",
-        "replace %s 0 abc %zu", "append %s 0 9223372036854775808 %zu", "prepend %s 0 1.5 %zu noreply",
-        "cas %s 0 0 %zu", "cas %s 0 0 %zu abc", "cas %s 0 0 %zu -1", "cas %s 0 0 %zu 18446744073709551616",
-        "set %s 0 0 %zu one two", "set %s 0 0 %zu noreply x", "cas %s 0 0 %zu 1 x noreply", "cas %s x 0 %zu 1 noreply",
+        "set %s -1 0 %zu",
+        "set %s abc 0 %zu",
+        "add %s 1.0 0 %zu noreply",
+        "set %s 18446744073709551616 0 %zu",
+        "replace %s 0 abc %zu",
+        "append %s 0 9223372036854775808 %zu",
+        "prepend %s 0 1.5 %zu noreply",
+        "cas %s 0 0 %zu",
+        "cas %s 0 0 %zu abc",
+        "cas %s 0 0 %zu -1",
+        "cas %s 0 0 %zu 18446744073709551616",
+        "set %s 0 0 %zu one two",
+        "set %s 0 0 %zu noreply x",
+        "cas %s 0 0 %zu 1 x noreply",
+        "cas %s x 0 %zu 1 noreply",
     };
-    static const char *const long_lines[] = {"set %s 0 0 %zu", "set %s 0 0 %zu noreply", "cas %s 0 0 %zu 1",
-                                             "ms %s %zu",      "ms %s %zu q k",         "append %s 0 0 %zu"};
+    static const char *const long_lines[] = {"set %s 0 0 %zu",   "set %s 0 0 %zu noreply",
+                                             "cas %s 0 0 %zu 1", "ms %s %zu",
+                                             "ms %s %zu q k",    "append %s 0 0 %zu"};
     struct bytes value = {0};
     struct bytes line = {0};
     char key[300] = "t9";
@@ -713,10 +822,12 @@ static void make_refused_storage(struct chance *chance, struct command *command,
 /* A storage line whose refusal memcached too answers by swallowing the block. */
 static void make_swallowed_storage(struct chance *chance, struct command *command)
 {
-    static const char *const lines[] = {"ms t8 %zu ~",    "ms t8 %zu T1000 T1000", "ms t8 %zu MX", "ms t8 %zu MSS",
-                                        "ms t8 %zu Tabc", "ms t8 %zu Cabc",        "ms t8 %zu Fabc", "ms $$ %zu b",
-                                        "ms t8 %zu q MX", "ms t8 %zu S5",          "ms t8 %zu k k",
-                                        "ms t8 %zu O12345678901234567890123456789012", "ms t8 %zu F-1"};
+    static const char *const lines[] = {
+        "ms t8 %zu ~",    "ms t8 %zu T1000 T1000", "ms t8 %zu MX",
+        "ms t8 %zu MSS",  "ms t8 %zu Tabc",        "ms t8 %zu Cabc",
+        "ms t8 %zu Fabc", "ms $$ %zu b",           "ms t8 %zu q MX",
+        "ms t8 %zu S5",   "ms t8 %zu k k",         "ms t8 %zu O12345678901234567890123456789012",
+        "ms t8 %zu F-1"};
     struct bytes value = {0};
 
     make_value(chance, &value);
@@ -741,8 +852,10 @@ static void make_extra(struct chance *chance, struct command *command, bool stri
 #define LINE(line, answer) {line, sizeof(line) - 1, answer}
         LINE("shutdown\r\n", "CLIENT_ERROR shutdown is not available through a proxy\r\n"),
         LINE("slabs reassign 1 2\r\n", "CLIENT_ERROR slabs is not available through a proxy\r\n"),
-        LINE("lru_crawler crawl all\r\n", "CLIENT_ERROR lru_crawler is not available through a proxy\r\n"),
-        LINE("cache_memlimit 10\r\n", "CLIENT_ERROR cache_memlimit is not available through a proxy\r\n"),
+        LINE("lru_crawler crawl all\r\n",
+             "CLIENT_ERROR lru_crawler is not available through a proxy\r\n"),
+        LINE("cache_memlimit 10\r\n",
+             "CLIENT_ERROR cache_memlimit is not available through a proxy\r\n"),
         LINE("watch\r\n", "CLIENT_ERROR watch is not available through a proxy\r\n"),
         LINE("misbehave 1\r\n", "CLIENT_ERROR misbehave is not available through a proxy\r\n"),
         LINE("get t8\0 t9\r\n", "CLIENT_ERROR bad command line format\r\n"),
@@ -768,8 +881,16 @@ static void make_extra(struct chance *chance, struct command *command, bool stri
 /* The other side answers as memcached, or as the specification says, and closes. */
 static void make_unreadable(struct chance *chance, struct command *command)
 {
-    static const char *const lengths[] = {"abc", "-1", "-5", "1.0", "0x1", "5x", "2147483646", "2147483647",
-                                          "9223372036854775807", "99999999999999999999"};
+    static const char *const lengths[] = {"abc",
+                                          "-1",
+                                          "-5",
+                                          "1.0",
+                                          "0x1",
+                                          "5x",
+                                          "2147483646",
+                                          "2147483647",
+                                          "9223372036854775807",
+                                          "99999999999999999999"};
     static const char *const wrapped[] = {"4294967296", "4294967301", "4294967396", "8589934597"};
     static const char *const verbs[] = {"set", "add", "replace", "append", "cas", "ms"};
     const char *verb = PICK(chance, verbs);
@@ -797,8 +918,7 @@ static void make_unreadable(struct chance *chance, struct command *command)
 
 /* ---- streams */
 
-static void make_command(struct chance *chance, struct command *command, bool is_first,
-                         bool strict)
+static void make_command(struct chance *chance, struct command *command, bool strict)
 {
     unsigned pick = chance_below(chance, 1000);
     bool is_gat;
@@ -828,7 +948,7 @@ static void make_command(struct chance *chance, struct command *command, bool is
         bytes_printf(&command->request, "flush_all%s%s\r\n", chance_one_in(chance, 4) ? " 0" : "",
                      chance_one_in(chance, 4) ? " noreply" : "");
     }
-    if (!is_first && has_long_key(command->request.data, command->request.len, &is_gat)) {
+    if (has_long_key(command->request.data, command->request.len, &is_gat)) {
         bytes_printf(&command->instead, "me\r\n");
         command->differs = true;
     }
@@ -850,7 +970,7 @@ static void make_stream(struct chance *chance, struct stream *stream, bool stric
         abort();
     }
     for (; stream->count < count; stream->count++) {
-        make_command(chance, &stream->commands[stream->count], stream->count == 0, strict);
+        make_command(chance, &stream->commands[stream->count], strict);
     }
     stream->split_seed = chance_next(chance);
     make_mark(chance, stream->sentinel, sizeof(stream->sentinel));

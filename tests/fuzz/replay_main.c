@@ -1,10 +1,15 @@
 /*
  * A main for a fuzz target without a fuzzer: runs each file named on the
- * command line once. This is how `make check` replays the kept inputs.
+ * command line once. This is how `make check` replays the kept inputs. With
+ * --random SEED COUNT it runs so many random inputs instead; what fails is
+ * left in the file random-input.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { RANDOM_BYTES_MAX = 800 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -52,8 +57,49 @@ static void run_exact(const uint8_t *bytes, size_t size)
     free(exact);
 }
 
+static uint64_t random_next(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15;
+    uint64_t z = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* Keeps the input, for whoever looks at a crash. */
+static void keep(const uint8_t *bytes, size_t size)
+{
+    FILE *file = fopen("random-input", "wb");
+
+    if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
+        perror("random-input");
+        exit(1);
+    }
+}
+
+static int run_random(uint64_t seed, unsigned long count)
+{
+    static uint8_t bytes[RANDOM_BYTES_MAX];
+
+    for (unsigned long i = 0; i < count; i++) {
+        uint64_t state = seed + i;
+        size_t size = random_next(&state) % sizeof(bytes);
+
+        for (size_t at = 0; at < size; at++) {
+            bytes[at] = (uint8_t)random_next(&state);
+        }
+        keep(bytes, size);
+        run_exact(bytes, size);
+    }
+    remove("random-input");
+    printf("%lu random inputs from seed %lu\n", count, (unsigned long)seed);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--random") == 0) {
+        return run_random(strtoull(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
+    }
     for (int i = 1; i < argc; i++) {
         size_t size;
         uint8_t *bytes = file_read(argv[i], &size);

@@ -13,6 +13,7 @@ Environment:
 import atexit
 import ctypes
 import functools
+import json
 import os
 import pwd
 import random
@@ -214,9 +215,15 @@ def open_descriptors(pid):
 
 
 def cpu_seconds(pid):
-    with open('/proc/%d/stat' % pid, encoding='ascii') as stat:
-        fields = stat.read().rsplit(')', 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+    """Processor time of all its threads, to the nanosecond."""
+    total = 0
+    for task in os.listdir('/proc/%d/task' % pid):
+        try:
+            with open('/proc/%d/task/%s/schedstat' % (pid, task), encoding='ascii') as stat:
+                total += int(stat.read().split()[0])
+        except OSError:
+            pass
+    return total / 1e9
 
 
 class Memcached:
@@ -876,6 +883,23 @@ class Ketamad:
         return dict(line.split(' ', 2)[1:] for line in self.admin(('stats ' + group).strip())
                     if line.startswith('STAT ') and line.count(' ') >= 2)
 
+    def members(self):
+        """{name: {field: text}} of the admin port's servers, the address as 'address'."""
+        members = {}
+        for line in self.admin('servers'):
+            words = re.match(r'SERVER (\S+)/(\S+) (\S+) (.*)', line)
+            if words:
+                fields = dict(re.findall(r'(\w+)=("[^"]*"|\S*)', words.group(4)))
+                fields = {name: text.strip('"') for name, text in fields.items()}
+                members[words.group(2)] = dict(fields, address=words.group(3))
+        return members
+
+    def state(self, name):
+        return self.members()[name]['state']
+
+    def wait_state(self, name, state, seconds=None):
+        wait_until(lambda: self.state(name) == state, seconds, '%s to be %s' % (name, state))
+
     def admin_sum(self, pattern):
         """The sum of all numeric counters whose names match."""
         total = 0
@@ -964,6 +988,52 @@ def has_admin(command):
 proxy_only = unittest.skipIf(AGAINST_MEMCACHED, 'says what a proxy does, not memcached')
 
 
+# Load ----------------------------------------------------------------------------------------
+
+CHECKLOAD = os.environ.get('CHECKLOAD') or next(
+    (path for path in (os.path.join(os.path.dirname(os.path.abspath(KETAMAD)), 'tests/load/checkload'),
+                       os.path.join(ROOT, 'build/release/tests/load/checkload'))
+     if os.access(path, os.X_OK)), '')
+
+
+class Load:
+    """checkload, running until it is ended; result() gives what it found."""
+
+    def __init__(self, address, *options, clients=50, strict=True, seconds=600):
+        if not CHECKLOAD:
+            raise unittest.SkipTest('checkload is not built: make test-programs')
+        argv = [CHECKLOAD, '--connect', address, '--clients', str(clients), '--seconds', str(seconds)]
+        argv += ['--timeout-ms', str(int(5000 * TIME_FACTOR))]
+        argv += ['--strict'] if strict else []
+        self.process = spawn(argv + [str(option) for option in options], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+
+    def result(self):
+        """Ends it and returns its counts."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=30 * TIME_FACTOR)
+        if not out:
+            raise AssertionError('checkload: ' + err.decode())
+        return json.loads(out)
+
+    def stop(self):
+        end_process(self.process)
+        for pipe in (self.process.stdout, self.process.stderr):
+            pipe.close()
+
+
+def wrongs(counts):
+    """What must never be, of a Load's result; empty when nothing was."""
+    return {name: counts[name] for name in ('wrong_key', 'corrupt', 'stale', 'protocol', 'hung')
+            if counts[name]}
+
+
+def failures(counts):
+    """Requests answered by an error or not at all."""
+    return sum(counts[name]['failed'] + counts[name]['lost'] for name in ('get', 'set', 'delete'))
+
+
 # Tests ---------------------------------------------------------------------------------------
 
 class ProxyTest(unittest.TestCase):
@@ -1005,6 +1075,9 @@ class ProxyTest(unittest.TestCase):
         daemon = self.start(Ketamad(servers, **options))
         self.daemons.append(daemon)
         return daemon
+
+    def load(self, daemon, *options, **keywords):
+        return self.start(Load(daemon.address, *options, **keywords))
 
     def pool_of(self, count=3, memcached=None, **options):
         """(daemon, servers): the daemon over that many real servers named s1, s2, ..."""

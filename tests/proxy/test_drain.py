@@ -62,7 +62,7 @@ class Draining(ProxyTest):
 
     def test_new_clients_are_turned_away_at_once(self):
         server = self.scripted(answer_after(0.5), name='s1')
-        daemon = self.ketamad([server])
+        daemon = self.ketamad([server], pool={'request_timeout': '20s'})
         with daemon.client() as client:
             client.send(b'get k\r\n')
             wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')

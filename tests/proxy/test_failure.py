@@ -96,7 +96,8 @@ class AllServersAreDown(ProxyTest):
     """Case 27."""
 
     def test_every_request_is_answered_at_once_and_the_connection_kept(self):
-        daemon = self.ketamad(['127.0.0.1:%d name=s%d' % (free_port(), i) for i in (1, 2, 3)])
+        daemon = self.ketamad(['127.0.0.1:%d name=s%d' % (free_port(), i) for i in (1, 2, 3)],
+                              pool={'request_timeout': '8s', 'connect_timeout': '8s'})
         with daemon.client() as client:
             for request in (b'get k\r\n', b'get a b c d e f g h\r\n', b'set k 0 0 1\r\nx\r\n', b'delete k\r\n', b'mg k v\r\n',
                             b'gets a b a\r\n', b'gat 0 a b c\r\n', b'flush_all\r\n', b'ms k 1\r\nx\r\n') * 3:
@@ -104,7 +105,7 @@ class AllServersAreDown(ProxyTest):
                 client.send(request)
                 line = client.read_line()
                 self.assertRegex(line, rb'^SERVER_ERROR [^\r\n]+\r\n$', request)
-                self.assertLess(time.monotonic() - began, 0.4 * TIME_FACTOR)
+                self.assertLess(time.monotonic() - began, 2 * TIME_FACTOR)
                 self.assertEqual(client.barrier(), b'', request)
 
     def test_servers_that_come_up_later_serve(self):
@@ -143,12 +144,12 @@ class AHungServer(ProxyTest):
         for seconds, reply in waits:
             self.assertRegex(reply, rb'^SERVER_ERROR s1: [^\r\n]+\r\n$')
             self.assertGreater(seconds, 0.25, waits)
-            self.assertLess(seconds, 0.3 + 0.25 * TIME_FACTOR, waits)
+            self.assertLess(seconds, 0.3 + 0.5 * TIME_FACTOR, waits)
 
     def test_the_others_do_not_slow_down(self):
         """Case 25, in part."""
         daemon, servers = self.pool_of(3, proxy={'workers': 1},
-                                       pool=dict(NEVER_EJECT, request_timeout='2s'))
+                                       pool=dict(NEVER_EJECT, request_timeout='8s'))
         keys = {name: keys_of(name)[0] for name in ('s1', 's2')}
         servers[0].pause()
         stuck = [self.client(daemon.address) for _ in range(10)]
@@ -160,7 +161,7 @@ class AHungServer(ProxyTest):
                 began = time.monotonic()
                 self.assertEqual(client.ask(b'get %s\r\n' % keys['s2']), b'END\r\n')
                 worst = max(worst, time.monotonic() - began)
-        self.assertLess(worst, 0.2 * TIME_FACTOR)
+        self.assertLess(worst, 2 * TIME_FACTOR)
         servers[0].resume()
         for client in stuck:
             reply = client.read_reply()

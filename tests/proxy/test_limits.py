@@ -154,10 +154,16 @@ class Memory(ProxyTest):
 
 @proxy_only
 class Time(ProxyTest):
-    """Case 32: time a key is flat."""
+    """Case 32: time a key is flat. Measured as the daemon's own, whatever else the machine does."""
 
-    def best(self, times, action):
-        return min(self.timed(action) for _ in range(times))
+    @staticmethod
+    def best(pid, times, action):
+        costs = []
+        for _ in range(times):
+            before = cpu_seconds(pid)
+            action()
+            costs.append(cpu_seconds(pid) - before)
+        return min(costs)
 
     @staticmethod
     def timed(action):
@@ -177,7 +183,7 @@ class Time(ProxyTest):
                 def ask(request=request):
                     client.send(request)
                     self.assertTrue(client.barrier().endswith(b'END\r\n'))
-                costs[count] = self.best(5 if count < 100000 else 3, ask) / count
+                costs[count] = self.best(daemon.pid, 5 if count < 100000 else 3, ask) / count
         self.assertLess(costs[10000], 4 * costs[1000], costs)
         self.assertLess(costs[100000], 4 * costs[1000], costs)
 
@@ -191,9 +197,22 @@ class Time(ProxyTest):
                 def ask(request=request):
                     client.send(request)
                     client.barrier()
-                costs[depth] = self.best(20, ask) / depth
+                costs[depth] = self.best(daemon.pid, 20, ask) / depth
         self.assertLess(costs[1000], 2 * costs[10], costs)
         self.assertLess(costs[100], 2 * costs[10], costs)
+
+    def test_a_pipeline_of_any_depth_is_answered_without_a_pause(self):
+        for workers in (1, 2):
+            daemon, _ = self.pool_of(3, proxy={'workers': workers})
+            for depth in (10, 60, 65, 80, 100, 128, 130, 150, 200, 260, 500, 1000):
+                request = b''.join(b'set k%d 0 0 1\r\nx\r\n' % i if i % 3 else b'get k%d\r\n' % i
+                                   for i in range(depth))
+                worst = 0
+                for _ in range(10):
+                    with daemon.client() as client:
+                        client.send(request)
+                        worst = max(worst, self.timed(client.barrier))
+                self.assertLess(worst, 0.5 * TIME_FACTOR, 'at a depth of %d' % depth)
 
     def test_one_clients_deep_pipeline_does_not_starve_another(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1})

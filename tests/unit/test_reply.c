@@ -304,6 +304,90 @@ START_TEST(hides_what_memcached_hides_behind_q)
 }
 END_TEST
 
+/* How many bytes reply_parse takes for a VALUE of key and its whole body; 0: they are not there. */
+static size_t parse_value(const char *data, size_t len, struct slice key, uint64_t *value_bytes)
+{
+    struct reply_parser parser;
+    struct reply header;
+    struct reply body;
+
+    reply_begin(&parser, REPLY_VALUES);
+    if (reply_parse(&parser, data, len, MAX_VALUE, &header) != REPLY_HEADER ||
+        !slice_equals(header.key, key) ||
+        reply_parse(&parser, data + header.bytes, len - header.bytes, MAX_VALUE, &body) !=
+            REPLY_BODY ||
+        parser.in_body) {
+        return 0;
+    }
+    *value_bytes = header.value_bytes;
+    return header.bytes + body.bytes;
+}
+
+/* Both readers say the same of data; but one of them leaves numbers of 20 digits to the other. */
+static void compare_readers(const char *data, size_t len, struct slice key, bool has_20_digits)
+{
+    char *copy = malloc(len + 1); /* exact, for the sanitizers */
+    uint64_t want_bytes = 0;
+    uint64_t have_bytes = 0;
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, data, len);
+    size_t want = parse_value(copy, len, key, &want_bytes);
+    size_t have = reply_whole_value(copy, len, key, MAX_VALUE, &have_bytes);
+    if (have != 0 || !has_20_digits) {
+        ck_assert_msg(have == want && (have == 0 || have_bytes == want_bytes),
+                      "%zu bytes, not %zu: %.*s", have, want, (int)len, data);
+    }
+    free(copy);
+}
+
+START_TEST(takes_a_whole_value_as_the_parser_does)
+{
+    const struct reply_case *c = &cases[_i];
+    static const char *const keys[] = {"a", "b\x01", "ab", K250, K250 "k", "", "5"};
+
+    for (size_t from = 0; from < c->bytes.len; from++) {
+        for (size_t to = from; to <= c->bytes.len; to++) {
+            for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+                compare_readers(c->bytes.data + from, to - from, slice_text(keys[k]),
+                                strstr(c->bytes.data, "18446744073709551615") != NULL);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(takes_a_value_with_one_wrong_byte_as_the_parser_does)
+{
+    static const struct slice whole[] = {
+        BYTES("VALUE key 0 3\r\nabc\r\nEND\r\n"),
+        BYTES("VALUE key 17 10 9223372036854775807\r\n\r\n\r\n\r\n\r\n\r\n\r\nEND\r\n"),
+        BYTES("VALUE key 4294967295 0\r\n\r\nVALUE key 1 1\r\nx\r\n"),
+    };
+    char text[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
+        for (size_t at = 0; at < whole[i].len; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                memcpy(text, whole[i].data, whole[i].len);
+                text[at] = (char)byte;
+                compare_readers(text, whole[i].len, SLICE("key"), false);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(sees_the_end_of_the_values_and_nothing_like_it)
+{
+    ck_assert(reply_begins_with_end("END\r\n", 5));
+    ck_assert(reply_begins_with_end("END\r\nVALUE", 10));
+    ck_assert(!reply_begins_with_end("END\r\n", 4));
+    ck_assert(!reply_begins_with_end("END \r\n", 6));
+    ck_assert(!reply_begins_with_end("EN\r\n\r\n", 6));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reply");
@@ -313,6 +397,9 @@ int main(void)
     tcase_add_test(tests, gives_up_on_a_line_without_end);
     tcase_add_test(tests, hands_on_a_body_without_waiting_for_all_of_it);
     tcase_add_loop_test(tests, hides_what_memcached_hides_behind_q, 0, ARRAY_LEN(quiet));
+    tcase_add_loop_test(tests, takes_a_whole_value_as_the_parser_does, 0, ARRAY_LEN(cases));
+    tcase_add_test(tests, takes_a_value_with_one_wrong_byte_as_the_parser_does);
+    tcase_add_test(tests, sees_the_end_of_the_values_and_nothing_like_it);
     suite_add_tcase(suite, tests);
 
     SRunner *runner = srunner_create(suite);
