@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import re
 import shutil
 import subprocess
 import threading
@@ -10,6 +12,7 @@ import unittest
 import browser
 from harness import Client, ProxyTest, free_port, keys_of, main, proxy_only, wait_until
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMTOOL = shutil.which('promtool')
 
 
@@ -219,6 +222,22 @@ class HttpPort(CountersCase):
         done = subprocess.run([PROMTOOL, 'check', 'metrics'], input=text, capture_output=True,
                               text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '', ''))
+
+    @unittest.skipUnless(PROMTOOL, 'promtool is not installed')
+    def test_promtool_accepts_the_rules(self):
+        conf = os.path.join(TOP, 'conf', 'prometheus')
+        for arguments in (['rules', 'ketamad.rules.yml'], ['config', 'prometheus.yml']):
+            done = subprocess.run([PROMTOOL, 'check'] + arguments, cwd=conf, capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_rules_and_dashboard_name_metrics_that_there_are(self):
+        there = set(re.findall(r'^ketamad_\w+', http_get(self.http, '/metrics')[1], re.M))
+        for path in ('conf/prometheus/ketamad.rules.yml', 'conf/grafana/ketamad.json'):
+            with open(os.path.join(TOP, path), encoding='utf-8') as file:
+                text = file.read()
+            for name in re.findall(r'(?<!:)\bketamad_\w+(?=[{\[ )])', text):
+                self.assertIn(name, there, path)
 
     def test_metrics_and_json_say_what_the_admin_port_says(self):
         self.daemon.ask(b'set k 0 0 1\r\nx\r\nget k\r\nget no\r\n')
