@@ -1,3 +1,4 @@
+/* See admin_command.h. */
 #include "control/admin_command.h"
 
 #include "base/log.h"

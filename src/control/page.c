@@ -1,3 +1,4 @@
+/* See page.h. */
 #include "control/page.h"
 
 /* The path is as seen from the top, where the compiler is run. */

@@ -1,3 +1,4 @@
+/* See trace.h. */
 #include "proxy/trace.h"
 
 #include "base/address.h"
@@ -11,7 +12,7 @@
 #include <xxhash.h>
 
 enum {
-    SLOW_LEAST_US = 1000,           /* quicker ones are not slow */
+    SLOW_LEAST_US = 1000,            /* quicker ones are not slow */
     SLOW_AGE_US = 10 * 60 * 1000000, /* older ones are forgotten */
     HALVE_SECONDS = 60,
 };

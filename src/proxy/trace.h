@@ -12,9 +12,9 @@
 #include <pthread.h>
 
 enum {
-    TRACE_SLOW = 16,        /* slowest requests kept, a worker */
-    TRACE_HOT = 100,        /* most frequent keys published, a worker */
-    TRACE_RING = 1024,      /* requests that wait to be seen by whoever watches, a worker */
+    TRACE_SLOW = 16,            /* slowest requests kept, a worker */
+    TRACE_HOT = 100,            /* most frequent keys published, a worker */
+    TRACE_RING = 1024,          /* requests that wait to be seen by whoever watches, a worker */
     TRACE_KEYS_A_SECOND = 4096, /* of more, only a part is looked at ... */
     TRACE_KEY_GAP_MAX = 8,      /* ... one in so many at least */
     TRACE_CLIENT_BYTES = 64,
@@ -31,8 +31,8 @@ struct trace_record {
     uint32_t hits;
     uint32_t server_count; /* that were asked */
     uint8_t key_len;
-    uint8_t code;          /* enum reply_code; of the last part */
-    uint8_t cause;         /* enum leg_cause; of the first that failed */
+    uint8_t code;  /* enum reply_code; of the last part */
+    uint8_t cause; /* enum leg_cause; of the first that failed */
     bool is_retrieval;
     char client[TRACE_CLIENT_BYTES];
     char server[TRACE_SERVER_BYTES];

@@ -1,3 +1,4 @@
+/* See explain.h. */
 #include "ring/explain.h"
 
 #include "ring/lookup.h"
@@ -24,8 +25,7 @@ static size_t escape(struct slice text, char *out, size_t size)
     return used;
 }
 
-char *placement_explain(const struct placement *placement, struct slice key, char *out,
-                        size_t size)
+char *placement_explain(const struct placement *placement, struct slice key, char *out, size_t size)
 {
     struct slice part = placement_hashed_part(placement, key);
     size_t used;
