@@ -43,6 +43,7 @@ struct worker {
     uint32_t set_count;
     struct list listeners;
 
+    struct list handed_over; /* mails with clients that others accepted, until the tick's end */
     struct list clients;
     struct list dirty_clients;
     struct list resumed_clients; /* may parse again what they hold */

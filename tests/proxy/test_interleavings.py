@@ -145,6 +145,24 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             for thread in threads:
                 thread.join()
 
+    def test_clients_of_a_listen_line_just_added_are_taken_by_every_worker(self):
+        daemon, _ = self.pool_of(1, proxy={'workers': 6})
+        listens = list(daemon.listens)
+        steady = [self.client(listens[0]) for _ in range(12)]
+        for _ in range(40):
+            new = '127.0.0.1:%d' % free_port()
+            daemon.listens = listens + [new]
+            daemon.reload()
+            wait_until(lambda: accepts(new), None, 'the new address to accept')
+            clients = [self.client(new) for _ in range(12)]
+            for client in clients:
+                client.send(b'mn\r\n')
+            for client in clients:
+                self.assertEqual(client.read_line(), b'MN\r\n')
+                client.close()
+        for client in steady:
+            self.assertEqual(client.ask(b'mn\r\n'), b'MN\r\n')
+
     def test_a_removed_address_refuses_and_can_be_had_again_while_its_client_is_served(self):
         behaviour = Held()
         server = self.scripted(behaviour, name='s1')
@@ -153,6 +171,8 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
         listens = ['127.0.0.1:%d' % free_port(), '127.0.0.1:%d' % free_port(), gone]
         daemon = self.ketamad([server], listens=list(listens), proxy={'workers': 1},
                               pool=dict(NEVER_EJECT, request_timeout='30s'))
+        for address in listens:
+            wait_until(lambda a=address: accepts(a), None, 'ketamad to listen')
         clients = [self.client(listens[1]), self.client(gone)]
         for client in clients:
             client.send(b'get k\r\n')
