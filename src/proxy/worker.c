@@ -135,6 +135,7 @@ static void take_clients(struct worker *worker)
             atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
             close(mail->fd);
         }
+        atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
         listen_socket_put(mail->socket);
         free(mail);
     }

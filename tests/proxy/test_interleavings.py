@@ -427,6 +427,25 @@ class ClientsAndTheirOrder(InterleavingTest):
             self.assertEqual(client.read_until_closed(), b'END\r\n' * 1000)
         self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
 
+    def test_clients_that_come_in_a_burst_are_spread_over_the_workers(self):
+        daemon, _ = self.pool_of(1, proxy={'workers': 4})
+        host, port = daemon.address.split(':')
+        daemon.send_signal(signal.SIGSTOP)
+        for _ in range(200):
+            sock = socket.socket()
+            self.addCleanup(sock.close)
+            sock.setblocking(False)
+            try:
+                sock.connect((host, int(port)))
+            except BlockingIOError:
+                pass
+        daemon.send_signal(signal.SIGCONT)
+        wait_until(lambda: int(daemon.admin_stats()['curr_connections']) == 200, None, 'the clients')
+        held = [int(line.split()[2]) for line in daemon.admin('stats workers')
+                if line.split()[1].endswith(':curr_connections')]
+        self.assertEqual(len(held), 4)
+        self.assertLessEqual(max(held) - min(held), 20, held)
+
     def test_a_value_that_drips_in_costs_no_more_than_its_bytes(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1, 'max_value_size': '64m'},
                                  memcached={'options': ['-I', '128m', '-m', '512']})
