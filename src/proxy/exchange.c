@@ -157,7 +157,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
 void exchange_leg_route(struct leg *leg)
 {
     struct exchange *exchange = leg->exchange;
-    const struct backend_set *set;
+    struct backend_set *set;
 
     if (exchange->key.len > 0) {
         route_and_submit(exchange, NULL, LEG_OK);
@@ -166,6 +166,10 @@ void exchange_leg_route(struct leg *leg)
     set = backend_set_of(exchange->worker, leg->backend->set->server);
     if (set == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
+    } else if (exchange->command->id == COMMAND_FLUSH_ALL &&
+               backend_set_standing(set) == STANDING_OUT) {
+        set->journal.needs_flush = true; /* done when the server returns */
+        exchange_leg_failed(leg, LEG_SKIPPED);
     } else {
         enum server_standing standing = backend_set_standing(set);
 
