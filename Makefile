@@ -35,7 +35,7 @@ ifeq ($(VARIANT),fuzz)
 CC := clang
 endif
 
-override CFLAGS := -std=c11 -D_GNU_SOURCE -DKETAMAD_VERSION='"$(VERSION)"' -Isrc -I$(BUILD) $(PKG_CFLAGS) \
+override CFLAGS := -std=c11 -D_GNU_SOURCE -DKETAMAD_VERSION='"$(VERSION)"' -Isrc $(PKG_CFLAGS) \
           $(WARNINGS) $(HARDEN) $(REPRODUCIBLE) $(CFLAGS_$(VARIANT)) $(CFLAGS)
 override LDFLAGS := $(CFLAGS_$(VARIANT)) $(LDHARDEN) $(LDFLAGS)
 
@@ -64,11 +64,7 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' >$@
 
-# The page of the http port, as a C array.
-$(BUILD)/src/control/page.o: $(BUILD)/page_html.inc
-$(BUILD)/page_html.inc: src/control/page/index.html
-	@mkdir -p $(@D)
-	od -An -v -tu1 $< | sed 's/  */ /g; s/^ //; s/ /, /g; s/$$/,/' >$@
+$(BUILD)/src/control/page.o: src/control/page/index.html # its bytes are in there
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)

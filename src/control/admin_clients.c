@@ -1,3 +1,4 @@
+/* See admin_clients.h. */
 #include "control/admin_clients.h"
 
 #include "control/admin.h"
@@ -98,8 +99,7 @@ bool admin_clients_run(struct admin_call *call)
 static struct question *find(struct control *control, uint64_t id)
 {
     if (control->questions != NULL) {
-        list_each(at, &control->questions->list)
-        {
+        list_each (at, &control->questions->list) {
             struct question *question = list_entry(at, struct question, link);
 
             if (question->id == id) {
@@ -158,8 +158,7 @@ void admin_clients_take(struct control *control, struct control_roster_mail *mai
 void admin_clients_forget(struct control *control, const struct session *session)
 {
     if (control->questions != NULL) {
-        list_each(at, &control->questions->list)
-        {
+        list_each (at, &control->questions->list) {
             struct question *question = list_entry(at, struct question, link);
 
             if (question->session == session) {
@@ -172,8 +171,7 @@ void admin_clients_forget(struct control *control, const struct session *session
 void admin_clients_free(struct control *control)
 {
     if (control->questions != NULL) {
-        list_each_safe(at, after, &control->questions->list)
-        {
+        list_each_safe (at, after, &control->questions->list) {
             free(list_entry(at, struct question, link));
         }
         free(control->questions);

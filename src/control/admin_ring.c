@@ -1,3 +1,4 @@
+/* See admin_ring.h. */
 #include "control/admin_ring.h"
 
 #include "control/server_status.h"
@@ -140,10 +141,12 @@ bool admin_locate_run(struct admin_call *call)
     char key[REQUEST_KEY_MAX];
     size_t len;
 
-    if (call->arguments.len == 0 || memchr(call->arguments.data, ' ', call->arguments.len) != NULL ||
+    if (call->arguments.len == 0 ||
+        memchr(call->arguments.data, ' ', call->arguments.len) != NULL ||
         !decode(call->arguments, key, sizeof(key), &len)) {
-        evbuffer_add_printf(call->out, "ERROR locate takes one key of up to %d bytes; bytes that "
-                                       "are no plain letters may be written as %%XX\r\n",
+        evbuffer_add_printf(call->out,
+                            "ERROR locate takes one key of up to %d bytes; bytes that "
+                            "are no plain letters may be written as %%XX\r\n",
                             REQUEST_KEY_MAX);
         return true;
     }

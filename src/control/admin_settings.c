@@ -1,3 +1,4 @@
+/* See admin_settings.h. */
 #include "control/admin_settings.h"
 
 #include "config/keys.h"

@@ -1,3 +1,4 @@
+/* See admin_stats.h. */
 #include "control/admin_stats.h"
 
 #include "base/clock.h"
@@ -188,8 +189,8 @@ static void run_latency(struct control *control, struct evbuffer *out)
     for (int c = 0; c <= COMMAND_COUNT; c++) {
         metrics_read_latency(control, c, &sum);
         if (sum.total > 0 || c == COMMAND_COUNT) {
-            add_distribution(out, c < COMMAND_COUNT ? counter_command_names[c] : "all", NULL,
-                             "_us", &sum);
+            add_distribution(out, c < COMMAND_COUNT ? counter_command_names[c] : "all", NULL, "_us",
+                             &sum);
         }
     }
     for (uint32_t p = 0; p < topology->pool_count; p++) {

@@ -1,3 +1,4 @@
+/* See admin_top.h. */
 #include "control/admin_top.h"
 
 #include "base/clock.h"
@@ -31,12 +32,11 @@ static void add_servers(struct control *control, struct evbuffer *out)
             evbuffer_add(out, "/", 1);
             text_add_word(out, slice_text(server->label));
             used = (int)(evbuffer_get_length(out) - before);
-            evbuffer_add_printf(out,
-                                "%*s %-9s %10.0f %9.0f %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "\r\n",
-                                used < 24 ? 24 - used : 0, "", status.state, rates.requests,
-                                rates.errors, totals.values[SERVER_IN_FLIGHT],
-                                totals.values[SERVER_QUEUED_BYTES],
-                                totals.values[SERVER_CONNECTIONS]);
+            evbuffer_add_printf(
+                out, "%*s %-9s %10.0f %9.0f %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "\r\n",
+                used < 24 ? 24 - used : 0, "", status.state, rates.requests, rates.errors,
+                totals.values[SERVER_IN_FLIGHT], totals.values[SERVER_QUEUED_BYTES],
+                totals.values[SERVER_CONNECTIONS]);
         }
     }
 }
@@ -49,14 +49,13 @@ bool admin_top_run(struct admin_call *call)
 
     moment = moment != NULL ? moment : &none;
     asked = moment->hits + moment->misses;
-    evbuffer_add_printf(call->out,
-                        "up %" PRIu64 " s, %" PRIu64 " clients, %" PRIu64 " requests in flight\r\n",
-                        (clock_us() - call->control->started_us) / 1000000, moment->clients,
-                        moment->in_flight);
-    evbuffer_add_printf(call->out,
-                        "%.0f requests/s, %.1f %% hits, %.0f errors/s, in %.1f MB/s, out %.1f MB/s\r\n",
-                        moment->requests, asked > 0 ? 100 * moment->hits / asked : 0,
-                        moment->errors, moment->read_bytes / 1e6, moment->written_bytes / 1e6);
+    evbuffer_add_printf(
+        call->out, "up %" PRIu64 " s, %" PRIu64 " clients, %" PRIu64 " requests in flight\r\n",
+        (clock_us() - call->control->started_us) / 1000000, moment->clients, moment->in_flight);
+    evbuffer_add_printf(
+        call->out, "%.0f requests/s, %.1f %% hits, %.0f errors/s, in %.1f MB/s, out %.1f MB/s\r\n",
+        moment->requests, asked > 0 ? 100 * moment->hits / asked : 0, moment->errors,
+        moment->read_bytes / 1e6, moment->written_bytes / 1e6);
     evbuffer_add_printf(call->out,
                         "latency p50 %" PRIu64 " us, p90 %" PRIu64 " us, p99 %" PRIu64
                         " us, p99.9 %" PRIu64 " us\r\n",

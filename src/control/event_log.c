@@ -1,3 +1,4 @@
+/* See event_log.h. */
 #include "control/event_log.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* See http.h. */
 #include "control/http.h"
 
 #include "base/clock.h"
@@ -49,7 +50,7 @@ struct page_row {
 static int run_page(struct control *control, struct evbuffer *out)
 {
     (void)control;
-    evbuffer_add_reference(out, page_html, page_html_bytes, NULL, NULL);
+    evbuffer_add_reference(out, page_html, (size_t)(page_html_end - page_html), NULL, NULL);
     return HTTP_OK;
 }
 
@@ -206,8 +207,9 @@ static void on_request(struct evhttp_request *request, void *arg)
                       "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
                       "connect-src 'self'; img-src data:; frame-ancestors 'none'");
     evhttp_send_reply(request, status,
-                      status == HTTP_OK ? "OK" : status == HTTP_NOTFOUND ? "Not Found"
-                                                                         : "Service Unavailable",
+                      status == HTTP_OK         ? "OK"
+                      : status == HTTP_NOTFOUND ? "Not Found"
+                                                : "Service Unavailable",
                       body);
     evbuffer_free(body);
 }
@@ -285,8 +287,7 @@ bool http_start(struct http *http)
     http->listener = evconnlistener_new(http->control->base, NULL, NULL,
                                         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, http->fd);
     http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
-    if (http->listener == NULL || http->timer == NULL ||
-        event_add(http->timer, &second) != 0) {
+    if (http->listener == NULL || http->timer == NULL || event_add(http->timer, &second) != 0) {
         return false;
     }
     http->fd = -1; /* the listener's now */

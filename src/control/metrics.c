@@ -1,3 +1,4 @@
+/* See metrics.h. */
 #include "control/metrics.h"
 
 #include "base/clock.h"
@@ -326,8 +327,7 @@ static void take_server_rates(struct metrics *metrics, uint64_t span_us)
 
         if (known->server != NULL) {
             metrics_read_server(metrics->control, known->server, &totals);
-            known->rates.requests =
-                rate(totals.values[SERVER_REQUESTS], known->requests, span_us);
+            known->rates.requests = rate(totals.values[SERVER_REQUESTS], known->requests, span_us);
             known->rates.errors = rate(totals.errors_sum, known->errors, span_us);
             known->requests = totals.values[SERVER_REQUESTS];
             known->errors = totals.errors_sum;

@@ -1,7 +1,12 @@
+/* See page.h. */
 #include "control/page.h"
 
-const char page_html[] = {
-#include "page_html.inc"
-};
-
-const size_t page_html_bytes = sizeof(page_html);
+/* The path is as seen from the top, where the compiler is run. */
+__asm__(".section .rodata\n"
+        ".global page_html\n"
+        ".global page_html_end\n"
+        "page_html:\n"
+        ".incbin \"src/control/page/index.html\"\n"
+        "page_html_end:\n"
+        ".byte 0\n"
+        ".previous\n");

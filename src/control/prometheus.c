@@ -1,3 +1,4 @@
+/* See prometheus.h. */
 #include "control/prometheus.h"
 
 #include "base/clock.h"
@@ -68,10 +69,9 @@ static void add_workers(const struct control *control, struct evbuffer *out)
 
         add_head(out, row->metric, row->kind, row->help);
         for (unsigned w = 0; w < control->workers.count; w++) {
-            evbuffer_add_printf(
-                out, "ketamad_%s%s{worker=\"%u\"} %" PRIu64 "\n", row->metric,
-                row->kind == COUNTER_SUM ? "_total" : "", w,
-                count_read(&control->workers.at[w].counters, (enum counter_id)id));
+            evbuffer_add_printf(out, "ketamad_%s%s{worker=\"%u\"} %" PRIu64 "\n", row->metric,
+                                row->kind == COUNTER_SUM ? "_total" : "", w,
+                                count_read(&control->workers.at[w].counters, (enum counter_id)id));
         }
     }
 }
@@ -160,15 +160,14 @@ static void add_histogram(struct evbuffer *out, const char *name, struct evbuffe
     text = (const char *)evbuffer_pullup(labels, -1);
     for (int bits = last_bits == LE_LAST_BITS ? LE_FIRST_BITS : 0; bits <= last_bits; bits++) {
         /* whole microseconds: those below a bound are at most it; a batch counts from one */
-        uint64_t bound = last_bits == LE_LAST_BITS ? (uint64_t)1 << bits
-                                                   : ((uint64_t)1 << bits) + 1;
+        uint64_t bound =
+            last_bits == LE_LAST_BITS ? (uint64_t)1 << bits : ((uint64_t)1 << bits) + 1;
 
         evbuffer_add_printf(out, "ketamad_%s_bucket{%sle=\"%.9g\"} %" PRIu64 "\n", name, text,
                             ldexp(unit, bits), histogram_below(sum, bound));
     }
     evbuffer_add_printf(out, "ketamad_%s_bucket{%sle=\"+Inf\"} %" PRIu64 "\n", name, text,
                         sum->total);
-    evbuffer_drain(labels, evbuffer_get_length(labels) > 1 ? 0 : 1);
     if (text[0] != '\0') {
         evbuffer_add_printf(out, "ketamad_%s_sum{%.*s} %.9g\n", name, (int)strlen(text) - 1, text,
                             histogram_mean(sum) * (double)sum->total * unit);

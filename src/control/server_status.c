@@ -1,3 +1,4 @@
+/* See server_status.h. */
 #include "control/server_status.h"
 
 #include "base/clock.h"

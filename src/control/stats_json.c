@@ -1,3 +1,4 @@
+/* See stats_json.h. */
 #include "control/stats_json.h"
 
 #include "base/clock.h"
@@ -132,8 +133,7 @@ static void add_server(struct control *control, struct evbuffer *out,
                         totals.errors_sum, histogram_percentile(&latency, 0.5),
                         histogram_percentile(&latency, 0.99));
     for (int i = 0; i < SERVER_COUNTERS; i++) {
-        evbuffer_add_printf(out, ",\"%s\":%" PRIu64, server_counter_rows[i].name,
-                            totals.values[i]);
+        evbuffer_add_printf(out, ",\"%s\":%" PRIu64, server_counter_rows[i].name, totals.values[i]);
     }
     evbuffer_add_printf(out, "}");
 }
@@ -224,11 +224,10 @@ void stats_json_add(struct control *control, struct evbuffer *out)
 
     evbuffer_add_printf(out, "{");
     add_member(out, "version", KETAMAD_VERSION);
-    evbuffer_add_printf(out,
-                        ",\"time\":%" PRIu64 ",\"uptime\":%" PRIu64
-                        ",\"workers\":%u,\"stopping\":%s,",
-                        clock_wall_us() / 1000, (clock_us() - control->started_us) / 1000000,
-                        control->workers.count, control->is_stopping ? "true" : "false");
+    evbuffer_add_printf(
+        out, ",\"time\":%" PRIu64 ",\"uptime\":%" PRIu64 ",\"workers\":%u,\"stopping\":%s,",
+        clock_wall_us() / 1000, (clock_us() - control->started_us) / 1000000,
+        control->workers.count, control->is_stopping ? "true" : "false");
     add_totals(control, out);
     evbuffer_add_printf(out, ",");
     add_history(control, out);

@@ -1,3 +1,4 @@
+/* See text.h. */
 #include "control/text.h"
 
 #include <stdio.h>

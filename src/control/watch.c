@@ -1,3 +1,4 @@
+/* See watch.h. */
 #include "control/watch.h"
 
 #include "control/admin.h"
@@ -32,17 +33,28 @@ struct watching {
 const char *watch_outcome(const struct trace_record *record, char *text, size_t size)
 {
     static const char *const codes[CODE_SERVER_ERROR + 1] = {
-        [CODE_END] = "done",           [CODE_STORED] = "stored",
-        [CODE_NOT_STORED] = "not stored", [CODE_EXISTS] = "exists",
-        [CODE_NOT_FOUND] = "not found", [CODE_DELETED] = "deleted",
-        [CODE_TOUCHED] = "touched",    [CODE_OK] = "ok",
-        [CODE_NUMBER] = "number",      [CODE_VERSION] = "version",
-        [CODE_RESET] = "reset",        [CODE_HD] = "hd",
-        [CODE_VA] = "va",              [CODE_EN] = "miss",
-        [CODE_NF] = "not found",       [CODE_NS] = "not stored",
-        [CODE_EX] = "exists",          [CODE_ME] = "me",
-        [CODE_MN] = "mn",              [CODE_ERROR] = "ERROR",
-        [CODE_CLIENT_ERROR] = "CLIENT_ERROR", [CODE_SERVER_ERROR] = "SERVER_ERROR",
+        [CODE_END] = "done",
+        [CODE_STORED] = "stored",
+        [CODE_NOT_STORED] = "not stored",
+        [CODE_EXISTS] = "exists",
+        [CODE_NOT_FOUND] = "not found",
+        [CODE_DELETED] = "deleted",
+        [CODE_TOUCHED] = "touched",
+        [CODE_OK] = "ok",
+        [CODE_NUMBER] = "number",
+        [CODE_VERSION] = "version",
+        [CODE_RESET] = "reset",
+        [CODE_HD] = "hd",
+        [CODE_VA] = "va",
+        [CODE_EN] = "miss",
+        [CODE_NF] = "not found",
+        [CODE_NS] = "not stored",
+        [CODE_EX] = "exists",
+        [CODE_ME] = "me",
+        [CODE_MN] = "mn",
+        [CODE_ERROR] = "ERROR",
+        [CODE_CLIENT_ERROR] = "CLIENT_ERROR",
+        [CODE_SERVER_ERROR] = "SERVER_ERROR",
     };
 
     if (record->cause != LEG_OK) {
@@ -176,8 +188,8 @@ static bool watch_init(struct control *control)
     if (control->watch != NULL && control->watch->timer == NULL) {
         control->watch->timer = event_new(control->base, -1, EV_PERSIST, on_look, control);
     }
-    return control->watch != NULL && control->watch->timer != NULL &&
-           tell_workers(control, true) && event_add(control->watch->timer, &gap) == 0;
+    return control->watch != NULL && control->watch->timer != NULL && tell_workers(control, true) &&
+           event_add(control->watch->timer, &gap) == 0;
 }
 
 bool watch_run(struct admin_call *call)
@@ -206,8 +218,8 @@ bool watch_run(struct admin_call *call)
     *watcher = (struct watcher){.session = call->session, .slower_us = slower_us};
     memcpy(watcher->filter, filter.data, filter.len);
     call->control->watch->count++;
-    evbuffer_add_printf(call->out,
-                        "# time client command key server took answer outcome; any line ends it\r\n");
+    evbuffer_add_printf(
+        call->out, "# time client command key server took answer outcome; any line ends it\r\n");
     return true;
 }
 
@@ -349,8 +361,9 @@ bool watch_hot_run(struct admin_call *call)
     uint64_t total;
     size_t count = watch_hot(call->control, keys, HOT_SHOWN, &total);
 
-    evbuffer_add_printf(call->out, "# count, of it at most so many too much, share, key; of about "
-                                   "%" PRIu64 " keys, those of late weigh most\r\n",
+    evbuffer_add_printf(call->out,
+                        "# count, of it at most so many too much, share, key; of about "
+                        "%" PRIu64 " keys, those of late weigh most\r\n",
                         total);
     for (size_t i = 0; i < count; i++) {
         evbuffer_add_printf(call->out, "%10" PRIu64 " %8" PRIu64 " %6.2f%% ", keys[i].count,

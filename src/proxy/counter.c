@@ -1,3 +1,4 @@
+/* See counter.h. */
 #include "proxy/counter.h"
 
 /* clang-format off */

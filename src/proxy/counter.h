@@ -72,8 +72,8 @@ struct command_counters {
 struct counters {
     _Alignas(64) _Atomic uint64_t values[COUNTER_COUNT];
     struct command_counters commands[COMMAND_COUNT];
-    _Atomic uint64_t errors[LEG_CAUSES];       /* parts of requests that failed, by cause */
-    struct histogram batch;                    /* requests a write */
+    _Atomic uint64_t errors[LEG_CAUSES]; /* parts of requests that failed, by cause */
+    struct histogram batch;              /* requests a write */
     struct histogram_run latency_run;
     struct histogram_run server_latency_run;
 };

@@ -1,3 +1,4 @@
+/* See histogram.h. */
 #include "proxy/histogram.h"
 
 #include <stdlib.h>

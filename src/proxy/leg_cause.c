@@ -1,3 +1,4 @@
+/* See leg_cause.h. */
 #include "proxy/leg_cause.h"
 
 static const struct {

@@ -12,7 +12,7 @@ enum leg_cause {
     LEG_CONNECT_TIMEOUT,
     LEG_RESET,      /* the connection broke */
     LEG_CLOSED,     /* the server closed the connection */
-    LEG_CROWDED,         /* the server takes no more connections */
+    LEG_CROWDED,    /* the server takes no more connections */
     LEG_TIMEOUT,    /* no reply within request_timeout */
     LEG_BROKEN,     /* the server sent what cannot be a reply */
     LEG_QUEUE_FULL, /* too many bytes wait for this server */
@@ -20,7 +20,7 @@ enum leg_cause {
     LEG_OUT_OF_MEMORY,
     LEG_NO_DESCRIPTOR, /* the proxy has no descriptor left for a connection */
     LEG_REMOVED,       /* the server was taken out of the configuration */
-    LEG_SKIPPED,         /* flush_all, stats: an out server is not asked, and that is no failure */
+    LEG_SKIPPED,       /* flush_all, stats: an out server is not asked, and that is no failure */
     LEG_DOWN,          /* known to be down: fails fast */
     LEG_NO_SERVER,     /* every server of the pool is down */
     LEG_NO_POOL,       /* no pool takes this key */

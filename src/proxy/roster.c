@@ -1,3 +1,4 @@
+/* See roster.h. */
 #include "proxy/roster.h"
 
 #include "base/address.h"
@@ -64,8 +65,7 @@ void roster_answer(struct worker *worker, const struct worker_roster_mail *quest
     mail->worker = worker->number;
     mail->client_count = worker->client_count;
     mail->rows = calloc(max > 0 ? max : 1, sizeof(mail->rows[0]));
-    list_each(at, &worker->clients)
-    {
+    list_each (at, &worker->clients) {
         if (mail->rows == NULL || mail->row_count == max) {
             break;
         }

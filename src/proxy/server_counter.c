@@ -1,3 +1,4 @@
+/* See server_counter.h. */
 #include "proxy/server_counter.h"
 
 #include <stdlib.h>

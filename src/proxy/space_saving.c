@@ -1,3 +1,4 @@
+/* See space_saving.h. */
 #include "proxy/space_saving.h"
 
 #include <assert.h>
@@ -27,8 +28,8 @@ static void sink(struct space_saving *sketch, uint32_t at)
         if (child >= sketch->used) {
             break;
         }
-        if (child + 1 < sketch->used && sketch->keys[sketch->heap[child + 1]].count <
-                                            sketch->keys[sketch->heap[child]].count) {
+        if (child + 1 < sketch->used &&
+            sketch->keys[sketch->heap[child + 1]].count < sketch->keys[sketch->heap[child]].count) {
             child++;
         }
         if (sketch->keys[sketch->heap[child]].count >= count) {
@@ -81,8 +82,7 @@ static void name(struct space_saving *sketch, uint16_t number, struct slice key,
     *slot = number;
 }
 
-void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash,
-                      uint32_t weight)
+void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash, uint32_t weight)
 {
     struct space_saving_key *kept;
     uint16_t number = *slot_of(sketch, hash);

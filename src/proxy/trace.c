@@ -1,3 +1,4 @@
+/* See trace.h. */
 #include "proxy/trace.h"
 
 #include "base/address.h"
@@ -11,7 +12,7 @@
 #include <xxhash.h>
 
 enum {
-    SLOW_LEAST_US = 1000,           /* quicker ones are not slow */
+    SLOW_LEAST_US = 1000,            /* quicker ones are not slow */
     SLOW_AGE_US = 10 * 60 * 1000000, /* older ones are forgotten */
     HALVE_SECONDS = 60,
 };
@@ -28,6 +29,7 @@ struct trace *trace_new(void)
     trace->slow_from_us = SLOW_LEAST_US;
     trace->note_from_us = SLOW_LEAST_US;
     trace->key_countdown = 1;
+    trace->key_gap = 1;
     trace->random = 2463534242;
     return trace;
 }
@@ -43,12 +45,12 @@ void trace_free(struct trace *trace)
 
 void trace_take_key(struct trace *trace, struct slice key)
 {
-    space_saving_add(&trace->hot, key, (uint32_t)XXH3_64bits(key.data, key.len), TRACE_KEY_SAMPLE);
+    space_saving_add(&trace->hot, key, (uint32_t)XXH3_64bits(key.data, key.len), trace->key_gap);
     trace->random ^= trace->random << 13;
     trace->random ^= trace->random >> 17;
     trace->random ^= trace->random << 5;
     /* the gap is not regular, so that no pattern of the traffic is in step with it */
-    trace->key_countdown = 1 + trace->random % (2 * TRACE_KEY_SAMPLE - 1);
+    trace->key_countdown = 1 + trace->random % (2 * trace->key_gap - 1);
 }
 
 static void set_client(struct trace_record *record, const struct client *client)
@@ -182,6 +184,14 @@ static void forget_old(struct trace *trace)
     }
 }
 
+/* The busier, the smaller the part of the keys that is looked at. */
+static void choose_gap(struct trace *trace)
+{
+    uint64_t gap = (trace->hot.total - trace->keys_before) / TRACE_KEYS_A_SECOND;
+
+    trace->key_gap = gap < 1 ? 1 : gap > TRACE_KEY_GAP_MAX ? TRACE_KEY_GAP_MAX : (uint32_t)gap;
+}
+
 void trace_publish(struct worker *worker)
 {
     struct trace *trace = worker->trace;
@@ -191,9 +201,11 @@ void trace_publish(struct worker *worker)
 
     forget_old(trace);
     trace_look(trace);
+    choose_gap(trace);
     if (++trace->seconds % HALVE_SECONDS == 0) {
         space_saving_halve(&trace->hot);
     }
+    trace->keys_before = trace->hot.total;
     count = space_saving_top(&trace->hot, top, TRACE_HOT);
     pthread_mutex_lock(&published->lock);
     memcpy(published->slow, trace->slow, trace->slow_count * sizeof(trace->slow[0]));

@@ -12,10 +12,11 @@
 #include <pthread.h>
 
 enum {
-    TRACE_SLOW = 16,        /* slowest requests kept, a worker */
-    TRACE_HOT = 100,        /* most frequent keys published, a worker */
-    TRACE_RING = 1024,      /* requests that wait to be seen by whoever watches, a worker */
-    TRACE_KEY_SAMPLE = 8,   /* one key in so many is looked at */
+    TRACE_SLOW = 16,            /* slowest requests kept, a worker */
+    TRACE_HOT = 100,            /* most frequent keys published, a worker */
+    TRACE_RING = 1024,          /* requests that wait to be seen by whoever watches, a worker */
+    TRACE_KEYS_A_SECOND = 4096, /* of more, only a part is looked at ... */
+    TRACE_KEY_GAP_MAX = 8,      /* ... one in so many at least */
     TRACE_CLIENT_BYTES = 64,
     TRACE_SERVER_BYTES = 64,
 };
@@ -30,8 +31,8 @@ struct trace_record {
     uint32_t hits;
     uint32_t server_count; /* that were asked */
     uint8_t key_len;
-    uint8_t code;          /* enum reply_code; of the last part */
-    uint8_t cause;         /* enum leg_cause; of the first that failed */
+    uint8_t code;  /* enum reply_code; of the last part */
+    uint8_t cause; /* enum leg_cause; of the first that failed */
     bool is_retrieval;
     char client[TRACE_CLIENT_BYTES];
     char server[TRACE_SERVER_BYTES];
@@ -69,7 +70,9 @@ struct trace {
     struct trace_ring *ring;            /* the control thread's to make */
     uint64_t note_from_us;              /* requests that took so long are noted; 0: all are */
     uint64_t slow_from_us;              /* as slow a request is kept */
-    uint32_t key_countdown;             /* keys until the next is looked at */
+    uint32_t key_countdown;             /* keys until the next is looked at ... */
+    uint32_t key_gap;                   /* ... on average */
+    uint64_t keys_before;               /* hot.total a second ago */
     uint32_t random;
     uint32_t slow_count;
     uint32_t seconds;
@@ -95,7 +98,7 @@ void trace_look(struct trace *trace);
 /* Publishes; once a second. */
 void trace_publish(struct worker *worker);
 
-/* One in TRACE_KEY_SAMPLE keys is looked at. */
+/* One in key_gap keys is looked at. */
 static inline void trace_key(struct trace *trace, struct slice key)
 {
     if (COUNTING && unlikely(--trace->key_countdown == 0)) {

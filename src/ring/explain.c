@@ -1,9 +1,11 @@
+/* See explain.h. */
 #include "ring/explain.h"
 
 #include "ring/lookup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Appends text with every byte that is not printable as %XX. */
 static size_t escape(struct slice text, char *out, size_t size)
@@ -23,8 +25,7 @@ static size_t escape(struct slice text, char *out, size_t size)
     return used;
 }
 
-char *placement_explain(const struct placement *placement, struct slice key, char *out,
-                        size_t size)
+char *placement_explain(const struct placement *placement, struct slice key, char *out, size_t size)
 {
     struct slice part = placement_hashed_part(placement, key);
     size_t used;
@@ -53,6 +54,14 @@ static uint32_t owner_by_text(const struct placement *placement, const uint8_t *
     return placement_find(placement, slice_text(key), live);
 }
 
+static int by_number(const void *left, const void *right)
+{
+    const uint32_t a = *(const uint32_t *)left;
+    const uint32_t b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
+}
+
 void placement_sample(const struct placement *placement, const uint8_t *live, uint32_t *owners,
                       size_t count)
 {
@@ -74,5 +83,8 @@ void placement_sample(const struct placement *placement, const uint8_t *live, ui
             owners[i] = owner_by_text(placement, live, i);
             break;
         }
+    }
+    if (placement->recipe.kind == KIND_RENDEZVOUS || placement->recipe.kind == KIND_PYMEMCACHE) {
+        qsort(owners, count, sizeof(owners[0]), by_number); /* there is no circle: shares alone */
     }
 }
