@@ -22,6 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+
 enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
 
 bool control_open_log(const struct config *config, char *error, size_t error_size)
@@ -177,8 +179,6 @@ static bool init_topology(struct control *control, char *error, size_t error_siz
 /* Makes the loop and what it waits for. */
 static bool init_events(struct control *control)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
-
     control->base = event_base_new();
     if (control->base == NULL || !mailbox_init(&control->mailbox)) {
         return false;
@@ -200,12 +200,21 @@ static bool init_events(struct control *control)
     return true;
 }
 
+/* Signals wait: those of the start until there is something to reload or to stop. */
+static void hold_signals(int how)
+{
+    sigset_t ours;
+
+    sigemptyset(&ours);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        sigaddset(&ours, signals[i]);
+    }
+    sigprocmask(how, &ours, NULL);
+}
+
 static void fini(struct control *control)
 {
-    sigset_t all_signals;
-
-    sigfillset(&all_signals); /* one more SIGTERM must not undo a clean end */
-    sigprocmask(SIG_BLOCK, &all_signals, NULL);
+    hold_signals(SIG_BLOCK); /* one more SIGTERM must not undo a clean end */
     if (control->mail_event != NULL) {
         on_mail(-1, 0, control); /* what workers said last */
         event_free(control->mail_event);
@@ -265,13 +274,16 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         snprintf(error, error_size, "cannot make the event loop");
         return false;
     }
+    if (!init_topology(control, error, error_size)) {
+        return false;
+    }
+    /* the loop was turned for the names' sake: nobody was to ask for what was not there yet */
     if ((control->admin != NULL && !admin_start(control->admin)) ||
         (control->http != NULL && !http_start(control->http))) {
         snprintf(error, error_size, "cannot start the admin port");
         return false;
     }
-    return init_topology(control, error, error_size) &&
-           workers_start(&control->workers, control->config->workers, &control->slot,
+    return workers_start(&control->workers, control->config->workers, &control->slot,
                          &control->mailbox, error, error_size);
 }
 
@@ -285,6 +297,7 @@ int control_run(struct config *config, bool detach)
     control.started_wall_us = clock_wall_us();
     topology_slot_init(&control.slot);
     signal(SIGPIPE, SIG_IGN);
+    hold_signals(SIG_BLOCK);
     if (!control_open_log(config, error, sizeof(error)) ||
         !start(&control, detach, error, sizeof(error))) {
         fprintf(stderr, "ketamad: %s\n", error);
@@ -293,6 +306,7 @@ int control_run(struct config *config, bool detach)
     }
     log_notice("ketamad %s serving %zu pool(s) with %u worker(s)", KETAMAD_VERSION,
                config->pool_count, config->workers);
+    hold_signals(SIG_UNBLOCK);
     event_base_dispatch(control.base);
     workers_join(&control.workers);
     log_notice("stopped");

@@ -78,6 +78,8 @@ void standin_forget_notes(struct worker *worker)
 
         if (set != NULL && set->journal.bucket_count > 0 &&
             backend_set_standing(set) == STANDING_LIVE && backend_set_is_quiet(set, true)) {
+            atomic_fetch_sub_explicit(&set->server->noted, set->journal.count,
+                                      memory_order_relaxed);
             journal_clear(&set->journal);
         }
     }

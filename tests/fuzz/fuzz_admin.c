@@ -73,10 +73,8 @@ static void begin(struct house *house)
     done = rebuild_publish(control, control->config, NULL, 0, error, sizeof(error)) &&
            members_adopt(control, control->slot.current);
     assert(done);
-    control->workers = (struct workers){.at = &house->worker,
-                                        .count = 1,
-                                        .slot = &control->slot,
-                                        .control = &control->mailbox};
+    control->workers = (struct workers){
+        .at = &house->worker, .count = 1, .slot = &control->slot, .control = &control->mailbox};
     done = worker_init(&house->worker, &control->workers, 0);
     assert(done);
     worker_begin(&house->worker);

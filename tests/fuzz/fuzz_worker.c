@@ -175,11 +175,15 @@ static void step_change(struct run *run)
     sim_topology_publish();
 }
 
+/* Clients of a listener that was removed stay as long as its pool does. */
 static void step_listen(struct run *run)
 {
-    (void)run;
-    sim_topology_listen_elsewhere();
-    sim_clients_cut_off();
+    bool has_new_pool = (next(run) & 3) == 0;
+
+    if (sim_topology_listen_elsewhere(has_new_pool) && has_new_pool) {
+        sim_disturb();
+        sim_clients_cut_off();
+    }
     turn(run);
 }
 
@@ -301,10 +305,8 @@ static void begin(struct run *run)
     if (!mailbox_init(&run->control)) {
         abort();
     }
-    run->all = (struct workers){.at = &run->worker,
-                                .count = 1,
-                                .slot = sim_topology_slot(),
-                                .control = &run->control};
+    run->all = (struct workers){
+        .at = &run->worker, .count = 1, .slot = sim_topology_slot(), .control = &run->control};
     if (!worker_init(&run->worker, &run->all, 0)) {
         abort();
     }

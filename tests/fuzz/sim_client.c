@@ -14,7 +14,7 @@ enum {
 };
 
 struct sim_client {
-    int fd; /* -1: closed */
+    int fd;          /* -1: closed */
     bool is_stalled; /* does not read */
     bool is_last;    /* says no more: the proxy is to close */
     struct sim_request *due[DUE_MAX];
@@ -64,8 +64,7 @@ void sim_clients_end(void)
 
 static struct listener *open_listener(void)
 {
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
         if (!listener->is_removed) {
@@ -221,8 +220,8 @@ static void judge(struct sim_client *client, unsigned n)
     unsigned done = 0;
 
     while (taken < client->in_len && done < client->due_count) {
-        size_t bytes = sim_request_judge(client->due[done], client->in + taken,
-                                         client->in_len - taken);
+        size_t bytes =
+            sim_request_judge(client->due[done], client->in + taken, client->in_len - taken);
 
         if (bytes == SIZE_MAX) {
             break;

@@ -12,8 +12,8 @@
 
 enum {
     REQUEST_KEYS_MAX = 40,
-    REQUESTS_MAX = 2000,  /* in one run */
-    SIM_KEY_BYTES = 8,    /* of a key's part that tells whose it is: "k" and seven digits */
+    REQUESTS_MAX = 2000, /* in one run */
+    SIM_KEY_BYTES = 8,   /* of a key's part that tells whose it is: "k" and seven digits */
 };
 
 /* What is in no answer that a client may see, and in no line that a server may be sent. */
@@ -49,7 +49,7 @@ struct sim_answer {
     char *text;
     size_t len;
     unsigned values; /* of a retrieval */
-    bool is_whole; /* every byte of it was sent */
+    bool is_whole;   /* every byte of it was sent */
     bool is_silenced;
 };
 
@@ -67,7 +67,7 @@ struct sim_request {
     size_t wire_len;
     const char *answer;
     uint8_t arrived[REQUEST_KEYS_MAX]; /* how often, by key or by server */
-    bool is_half_sent; /* a part of it came over a connection that ended */
+    bool is_half_sent;                 /* a part of it came over a connection that ended */
     struct sim_answer *answers;
 };
 

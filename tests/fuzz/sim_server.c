@@ -45,9 +45,9 @@ struct mark {
 struct conn {
     int fd;
     unsigned server;
-    bool is_pending; /* not writable for the worker yet */
-    bool is_fresh;   /* the worker may only now find out that it is connected */
-    bool is_stalled; /* nobody reads what the worker writes */
+    bool is_pending;  /* not writable for the worker yet */
+    bool is_fresh;    /* the worker may only now find out that it is connected */
+    bool is_stalled;  /* nobody reads what the worker writes */
     bool is_poisoned; /* something wrong was said: nothing more is */
     bool has_spoken;
     bool is_shut;
@@ -422,8 +422,8 @@ static void say(struct conn *conn, const char *text, size_t len, struct sim_answ
 static void conn_push(struct conn *conn, size_t bytes)
 {
     unsigned whole = 0;
-    ssize_t n = send(conn->fd, conn->out.data, bytes < conn->out.len ? bytes : conn->out.len,
-                     MSG_NOSIGNAL);
+    ssize_t n =
+        send(conn->fd, conn->out.data, bytes < conn->out.len ? bytes : conn->out.len, MSG_NOSIGNAL);
 
     if (n <= 0) {
         return;
@@ -493,8 +493,8 @@ static void add_code(struct bytes *text, struct slice code, const struct sim_req
     if (slice_equals(code, SLICE("#"))) {
         add(text, line, (size_t)snprintf(line, sizeof(line), "%u\r\n", answer_serial));
     } else if (slice_equals(code, SLICE("VA"))) {
-        add(text, line, (size_t)snprintf(line, sizeof(line), "VA %zu s%u\r\n", size,
-                                         answer_serial));
+        add(text, line,
+            (size_t)snprintf(line, sizeof(line), "VA %zu s%u\r\n", size, answer_serial));
         add_block(text, size);
     } else {
         add(text, code.data, code.len);
@@ -507,7 +507,7 @@ static void add_code(struct bytes *text, struct slice code, const struct sim_req
 
 /* A right answer to leg; *values of them, *silenced where the client is not told. */
 static struct bytes compose(const struct leg *leg, uint8_t how, size_t size, unsigned *values,
-                           bool *silenced)
+                            bool *silenced)
 {
     static const char *const errors[] = {"SERVER_ERROR out of memory storing object",
                                          "CLIENT_ERROR no", "ERROR"};
@@ -517,8 +517,8 @@ static struct bytes compose(const struct leg *leg, uint8_t how, size_t size, uns
 
     answer_serial++;
     if (request == NULL) {
-        const char *said = leg->is_version ? "VERSION 1.6.18\r\n"
-                                           : "STAT pid 1\r\nSTAT total_items 12\r\nEND\r\n";
+        const char *said =
+            leg->is_version ? "VERSION 1.6.18\r\n" : "STAT pid 1\r\nSTAT total_items 12\r\nEND\r\n";
 
         add(&text, said, strlen(said));
     } else if (how >= 250 && how - 250u < ARRAY_LEN(errors)) {
@@ -538,8 +538,9 @@ static struct bytes compose(const struct leg *leg, uint8_t how, size_t size, uns
         add(&text, "END\r\n", 5);
     } else {
         bool is_delete = request->shape == SHAPE_LOCAL; /* of a value too large */
-        struct slice code = is_delete ? pick(request->wire[0] == 'm' ? "HD NF" : "DELETED NOT_FOUND", how)
-                                      : pick(request->template->codes, how);
+        struct slice code = is_delete
+                                ? pick(request->wire[0] == 'm' ? "HD NF" : "DELETED NOT_FOUND", how)
+                                : pick(request->template->codes, how);
 
         add_code(&text, code, request, size);
         if (request->template->silent != NULL) {
@@ -657,14 +658,19 @@ static bool is_idle(const struct conn *conn)
 {
     char byte;
 
-    return !conn->is_pending && !conn->is_fresh && conn->leg_count == 0 && conn->in.len == 0 && conn->out.len == 0 &&
-           recv(conn->fd, &byte, 1, MSG_PEEK) == -1;
+    return !conn->is_pending && !conn->is_fresh && conn->leg_count == 0 && conn->in.len == 0 &&
+           conn->out.len == 0 && recv(conn->fd, &byte, 1, MSG_PEEK) == -1;
 }
 
 void sim_server_say_unasked(unsigned n, uint8_t what)
 {
-    static const char *const texts[] = {"STORED\r\n", "END\r\n", "ERROR " SIM_POISON "\r\n", "EN",
-                                        "ERROR Too many open connections\r\n", "\r", "HD\r\nHD\r\n"};
+    static const char *const texts[] = {"STORED\r\n",
+                                        "END\r\n",
+                                        "ERROR " SIM_POISON "\r\n",
+                                        "EN",
+                                        "ERROR Too many open connections\r\n",
+                                        "\r",
+                                        "HD\r\nHD\r\n"};
     struct conn *conn = conn_at(n);
     const char *text = texts[what % ARRAY_LEN(texts)];
 

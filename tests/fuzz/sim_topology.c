@@ -8,8 +8,11 @@
 #include <sys/eventfd.h>
 
 static struct topology_slot slot;
-static struct listen_socket *listen_sockets[2]; /* one of them is in use */
+static const char *const listens[] = {"127.0.0.1:91", "127.0.0.1:92", "127.0.0.1:93",
+                                      "127.0.0.1:94", "127.0.0.1:95"};
+static struct listen_socket *listen_socket; /* the one in use */
 static unsigned listen_number;
+static unsigned pool_number; /* of the pool, in its name */
 static struct sim_limits limits;
 static unsigned server_mask;
 static unsigned connection_count;
@@ -32,7 +35,7 @@ static struct listen_socket *listen_on(void *arg, const struct config_listen *li
 {
     (void)arg;
     (void)listen;
-    return listen_socket_get(listen_sockets[listen_number]);
+    return listen_socket_get(listen_socket);
 }
 
 static enum server_standing stand(void *arg, struct topology_server *at)
@@ -49,7 +52,6 @@ static struct config *configure(void)
 {
     static const char *const names[SIM_SERVERS] = {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3",
                                                    "127.0.0.1:4"};
-    static const char *const listens[] = {"127.0.0.1:8", "127.0.0.1:9"};
     const char *servers[SIM_SERVERS];
     size_t count = 0;
     struct config_errors errors;
@@ -69,6 +71,10 @@ static struct config *configure(void)
     config->max_memory_bytes = limits.max_memory_bytes;
     config->client_idle_timeout_ms = limits.client_idle_timeout_ms;
     pool = &config->pools[0];
+    free(pool->name);
+    if (asprintf(&pool->name, "pool%u", pool_number) == -1) {
+        abort();
+    }
     pool->points = 8;
     pool->connections = connection_count;
     pool->connect_timeout_ms = SIM_TIMEOUT_MS / 2;
@@ -90,26 +96,26 @@ void sim_topology_publish(void)
     topology_publish(&slot, topology);
 }
 
-/* A listening socket that nobody ever connects to. */
-static struct listen_socket *make_listen_socket(struct slice text)
+/* Another listening socket, which nobody ever connects to. */
+static void open_listen_socket(void)
 {
-    struct listen_socket *socket = calloc(1, sizeof(*socket));
     const char *error;
 
-    assert(socket != NULL);
-    atomic_init(&socket->refs, 1);
-    socket->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    error = address_parse(&socket->address, text, -1);
+    listen_socket_put(listen_socket);
+    listen_socket = calloc(1, sizeof(*listen_socket));
+    assert(listen_socket != NULL);
+    atomic_init(&listen_socket->refs, 1);
+    listen_socket->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    error = address_parse(&listen_socket->address, slice_text(listens[listen_number]), -1);
     assert(error == NULL);
-    return socket;
 }
 
 void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsigned connections)
 {
     limits = *of;
-    listen_sockets[0] = make_listen_socket(SLICE("127.0.0.1:8"));
-    listen_sockets[1] = make_listen_socket(SLICE("127.0.0.1:9"));
     listen_number = 0;
+    open_listen_socket();
+    pool_number = 0;
     topology_slot_init(&slot);
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         standings[i] = STANDING_LIVE;
@@ -124,8 +130,8 @@ void sim_topology_begin(const struct sim_limits *of, unsigned server_count, unsi
 void sim_topology_end(void)
 {
     topology_slot_fini(&slot);
-    listen_socket_put(listen_sockets[0]);
-    listen_socket_put(listen_sockets[1]);
+    listen_socket_put(listen_socket);
+    listen_socket = NULL;
 }
 
 struct topology_slot *sim_topology_slot(void)
@@ -153,10 +159,16 @@ void sim_topology_change(unsigned mask, unsigned connections)
     connection_count = connections;
 }
 
-void sim_topology_listen_elsewhere(void)
+bool sim_topology_listen_elsewhere(bool has_new_pool)
 {
-    listen_number ^= 1;
+    if (listen_number + 1 == ARRAY_LEN(listens)) {
+        return false;
+    }
+    listen_number++;
+    open_listen_socket();
+    pool_number += has_new_pool;
     sim_topology_publish();
+    return true;
 }
 
 struct server *sim_topology_server(unsigned server)

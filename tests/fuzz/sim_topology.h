@@ -32,8 +32,11 @@ void sim_topology_stand(unsigned server, enum server_standing standing, bool cut
 /* A bit of mask a server; 0 stands for all. connections: to each of them. */
 void sim_topology_change(unsigned mask, unsigned connections);
 
-/* Another listening socket takes the place of the one there is. Publishes. */
-void sim_topology_listen_elsewhere(void);
+/*
+ * Another listening socket, and maybe pool, takes the place of the one there is. Publishes. False:
+ * there have been enough.
+ */
+bool sim_topology_listen_elsewhere(bool has_new_pool);
 
 /* The server in the published topology, or NULL. */
 struct server *sim_topology_server(unsigned server);

@@ -450,6 +450,29 @@ class ClientsAndTheirOrder(InterleavingTest):
 
 
 @proxy_only
+class TheStart(InterleavingTest):
+    """Names are looked up before anything is served; whoever calls meanwhile waits."""
+
+    NAMES = ['nowhere-%d.invalid:11211 name=s%d' % (i, i) for i in range(3)]
+
+    def test_a_signal_during_it_is_heard(self):
+        for _ in range(5):
+            daemon = self.ketamad(self.NAMES)
+            self.assertEqual(daemon.terminate(), 0)
+
+    def test_a_reload_during_it_is_done_afterwards(self):
+        daemon = self.ketamad(self.NAMES)
+        daemon.send_signal(signal.SIGHUP)
+        wait_until(lambda: daemon.log_has('reload: done'), None, 'the reload')
+
+    def test_the_admin_port_answers_after_it(self):
+        for _ in range(5):
+            daemon = self.ketamad(self.NAMES)
+            self.assertEqual(len(daemon.admin('servers')), 3)
+            self.assertEqual(daemon.terminate(), 0)
+
+
+@proxy_only
 class TimersAreAlwaysSet(InterleavingTest):
     def test_requests_behind_one_that_timed_out_fail_in_time(self):
         server = self.scripted(never_answer, name='s1')
