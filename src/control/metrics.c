@@ -235,6 +235,9 @@ static void look_at_servers(struct metrics *metrics)
 {
     const struct topology *topology = metrics->control->slot.current;
 
+    if (topology == NULL) {
+        return; /* names are still being looked up */
+    }
     if (topology->generation != metrics->generation) {
         metrics->generation = topology->generation;
         for (uint32_t i = 0; i < metrics->server_count; i++) {
