@@ -29,8 +29,6 @@ static const struct {
     {":evicted_time", RULE_HIGHEST},
     {":chunk_size", RULE_FIRST},
     {":chunks_per_page", RULE_FIRST},
-    /* of conns, a descriptor each */
-    {":secs_since_last_cmd", RULE_HIGHEST},
 };
 
 struct stat {
