@@ -296,10 +296,8 @@ static void begin(struct run *run)
     int buffer_bytes = (more & 16) != 0 ? 1 : 0;
 
     kernel_begin(sim_server_on_connect);
-    sim_requests_begin(limits.max_value_bytes, limits.on_failure == ON_FAILURE_MISS);
-    if (memory < 1 << 20) {
-        sim_disturb();
-    }
+    sim_requests_begin(limits.max_value_bytes, limits.on_failure == ON_FAILURE_MISS,
+                       memory < 1 << 20);
     sim_servers_begin(buffer_bytes);
     sim_topology_begin(&limits, 1u + (how & 3), 1u + (how >> 2 & 3) % 3);
     if (!mailbox_init(&run->control)) {

@@ -74,7 +74,8 @@ struct sim_request {
 /* Ends the run with one sentence. */
 __attribute__((noreturn, format(printf, 1, 2))) void sim_fail(const char *format, ...);
 
-void sim_requests_begin(size_t max_value_bytes, bool misses_on_failure);
+/* may_run_out: max_memory is so small that any request may be refused for it. */
+void sim_requests_begin(size_t max_value_bytes, bool misses_on_failure, bool may_run_out);
 void sim_requests_end(void);
 
 /* From now on any request may fail. */
