@@ -1,4 +1,4 @@
-/* See control/admin.h. */
+/* See admin.h. */
 #include "control/admin.h"
 
 #include "base/clock.h"

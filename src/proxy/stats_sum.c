@@ -1,4 +1,4 @@
-/* See proxy/stats_sum.h. */
+/* See stats_sum.h. */
 #include "proxy/stats_sum.h"
 
 #include "proxy/backend.h"
