@@ -49,18 +49,9 @@ static bool outq_grow(struct outq *q)
     return true;
 }
 
-bool outq_append(struct outq *q, const char *data, size_t len, struct chunk *chunk,
-                 uint32_t ordinal)
+bool outq_add(struct outq *q, const char *data, size_t len, struct chunk *chunk, uint32_t ordinal)
 {
-    struct piece *last = q->count > 0 ? outq_at(q, q->count - 1) : NULL;
-
     if (len == 0) {
-        return true;
-    }
-    if (last != NULL && chunk != NULL && last->chunk == chunk && last->ordinal == ordinal &&
-        last->data + last->len == data && len < UINT32_MAX - last->len) {
-        last->len += (uint32_t)len;
-        q->bytes += len;
         return true;
     }
     if (q->head + q->count == q->capacity && !outq_grow(q)) {

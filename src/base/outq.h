@@ -29,7 +29,7 @@ struct outq {
     uint32_t count;       /* pieces from head on */
     uint32_t capacity;
     uint64_t bytes;
-    struct piece inline_pieces[OUTQ_INLINE];
+    struct piece inline_pieces[OUTQ_INLINE]; /* last: they need no clearing */
 };
 
 void outq_init(struct outq *q);
@@ -42,8 +42,8 @@ void outq_fini(struct outq *q);
  * of memory, nothing appended. Bytes that follow the last piece in memory
  * extend it.
  */
-MUST_CHECK bool outq_append(struct outq *q, const char *data, size_t len, struct chunk *chunk,
-                            uint32_t ordinal);
+MUST_CHECK static inline bool outq_append(struct outq *q, const char *data, size_t len,
+                                          struct chunk *chunk, uint32_t ordinal);
 
 /*
  * Appends a copy of data, placed in *gather (a chunk of the caller's that fills
@@ -61,6 +61,13 @@ void outq_advance(struct outq *q, size_t bytes);
 /* Copies pieces that pin a shared chunk into memory of the queue's own. False: out of memory. */
 MUST_CHECK bool outq_settle(struct outq *q, struct chunk_pool *pool);
 
+/* Moves the only piece of from to the empty queue to. */
+static inline void outq_hand_over(struct outq *to, struct outq *from);
+
+/* outq_append's second half: data does not follow the last piece. */
+MUST_CHECK bool outq_add(struct outq *q, const char *data, size_t len, struct chunk *chunk,
+                         uint32_t ordinal);
+
 static inline bool outq_is_empty(const struct outq *q)
 {
     return q->count == 0;
@@ -69,6 +76,33 @@ static inline bool outq_is_empty(const struct outq *q)
 static inline struct piece *outq_at(struct outq *q, uint32_t i)
 {
     return &q->pieces[q->head + i];
+}
+
+static inline bool outq_append(struct outq *q, const char *data, size_t len, struct chunk *chunk,
+                               uint32_t ordinal)
+{
+    if (q->count > 0 && chunk != NULL) {
+        struct piece *last = outq_at(q, q->count - 1);
+
+        if (last->chunk == chunk && last->data + last->len == data && last->ordinal == ordinal &&
+            len < UINT32_MAX - last->len) {
+            last->len += (uint32_t)len;
+            q->bytes += len;
+            return true;
+        }
+    }
+    return outq_add(q, data, len, chunk, ordinal);
+}
+
+static inline void outq_hand_over(struct outq *to, struct outq *from)
+{
+    assert(to->count == 0 && from->count == 1);
+    to->head = 0;
+    to->count = 1;
+    to->bytes = from->bytes;
+    to->pieces[0] = *outq_at(from, 0);
+    from->count = 0;
+    from->bytes = 0;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Sends the command and then quit, so that the answer ends where the
- * connection does, however many lines it has.
+ * connection does, however many lines it has. watch has no end but ours, and
+ * top is asked again every second while a terminal shows it.
  */
 #include "cli/ask.h"
 
@@ -72,7 +73,7 @@ static int connect_admin(const char *text)
     return fd;
 }
 
-static bool send_command(int fd, const struct cli_arguments *arguments)
+static bool send_command(int fd, const struct cli_arguments *arguments, const char *end)
 {
     char line[COMMAND_MAX];
     size_t used = 0;
@@ -80,12 +81,12 @@ static bool send_command(int fd, const struct cli_arguments *arguments)
     for (size_t i = 0; i < arguments->word_count; i++) {
         used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s", i > 0 ? " " : "",
                                  arguments->words[i]);
-        if (used >= sizeof(line) - strlen("\r\nquit\r\n") - 1) {
+        if (used >= sizeof(line) - strlen(end) - 1) {
             fprintf(stderr, "ketamactl: the command is longer than %d bytes\n", COMMAND_MAX);
             return false;
         }
     }
-    used += (size_t)snprintf(line + used, sizeof(line) - used, "\r\nquit\r\n");
+    used += (size_t)snprintf(line + used, sizeof(line) - used, "%s", end);
     for (size_t sent = 0; sent < used;) {
         const ssize_t len = send(fd, line + sent, used - sent, MSG_NOSIGNAL);
 
@@ -179,7 +180,29 @@ static bool is_refusal(const char *answer)
            strncmp(answer, "SERVER_ERROR", 12) == 0;
 }
 
-enum cli_exit ask_run(const struct cli_arguments *arguments)
+/* Passes on what comes until either side has enough. */
+static enum cli_exit follow(const struct cli_arguments *arguments)
+{
+    const struct timeval for_ever = {0};
+    const int fd = connect_admin(arguments->admin);
+    char bytes[4096];
+    ssize_t len;
+
+    if (fd == -1) {
+        return CLI_NO;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof(for_ever));
+    if (send_command(fd, arguments, "\r\n")) {
+        while ((len = read(fd, bytes, sizeof(bytes))) > 0) {
+            fwrite(bytes, 1, (size_t)len, stdout);
+            fflush(stdout);
+        }
+    }
+    close(fd);
+    return CLI_NO;
+}
+
+static enum cli_exit ask_once(const struct cli_arguments *arguments, const char *before)
 {
     const int fd = connect_admin(arguments->admin);
     enum cli_exit status = CLI_NO;
@@ -189,7 +212,7 @@ enum cli_exit ask_run(const struct cli_arguments *arguments)
     if (fd == -1) {
         return CLI_NO;
     }
-    if (send_command(fd, arguments)) {
+    if (send_command(fd, arguments, "\r\nquit\r\n")) {
         answer = read_answer(fd, &len);
     }
     if (answer != NULL) {
@@ -197,10 +220,29 @@ enum cli_exit ask_run(const struct cli_arguments *arguments)
         if (arguments->as_json) {
             print_as_json(answer);
         } else {
+            fputs(before, stdout);
             fwrite(answer, 1, len, stdout);
+            fflush(stdout);
         }
     }
     free(answer);
     close(fd);
+    return status;
+}
+
+enum cli_exit ask_run(const struct cli_arguments *arguments)
+{
+    const char *word = arguments->word_count > 0 ? arguments->words[0] : "";
+    enum cli_exit status;
+
+    if (strcmp(word, "watch") == 0) {
+        return follow(arguments);
+    }
+    if (strcmp(word, "top") != 0 || arguments->as_json || !isatty(STDOUT_FILENO)) {
+        return ask_once(arguments, "");
+    }
+    while ((status = ask_once(arguments, "\033[H\033[2J")) == CLI_DONE) {
+        sleep(1);
+    }
     return status;
 }

@@ -250,9 +250,6 @@ static void fini(struct control *control)
 static bool start(struct control *control, bool detach, char *error, size_t error_size)
 {
     process_raise_descriptor_limit(control->config->max_clients);
-    if (!rebuild_open_listens(control, control->config, error, error_size)) {
-        return false;
-    }
     if (control->config->has_admin) {
         control->admin = admin_open(control, error, error_size);
         if (control->admin == NULL) {
@@ -264,6 +261,10 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         if (control->http == NULL) {
             return false;
         }
+    }
+    /* the clients' last: who finds them open finds the others open too */
+    if (!rebuild_open_listens(control, control->config, error, error_size)) {
+        return false;
     }
     if ((detach && !process_detach(error, error_size)) ||
         !process_write_pidfile(control->config, error, error_size) ||

@@ -50,7 +50,7 @@ struct page_row {
 static int run_page(struct control *control, struct evbuffer *out)
 {
     (void)control;
-    evbuffer_add_reference(out, page_html, (size_t)(page_html_end - page_html), NULL, NULL);
+    evbuffer_add_reference(out, page_html, page_html_bytes, NULL, NULL);
     return HTTP_OK;
 }
 

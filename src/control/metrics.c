@@ -235,6 +235,9 @@ static void look_at_servers(struct metrics *metrics)
 {
     const struct topology *topology = metrics->control->slot.current;
 
+    if (topology == NULL) {
+        return; /* names are still being looked up */
+    }
     if (topology->generation != metrics->generation) {
         metrics->generation = topology->generation;
         for (uint32_t i = 0; i < metrics->server_count; i++) {
@@ -491,14 +494,15 @@ const size_t metrics_control_count = ARRAY_LEN(metrics_control_rows);
 
 uint64_t metrics_resident_bytes(void)
 {
-    FILE *statm = fopen("/proc/self/statm", "re");
-    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re"); /* "all resident shared ...", in pages */
+    char line[128] = "";
+    const char *resident = NULL;
 
     if (statm != NULL) {
-        if (fscanf(statm, "%*u %lu", &pages) != 1) {
-            pages = 0;
+        if (fgets(line, sizeof(line), statm) != NULL) {
+            resident = strchr(line, ' ');
         }
         fclose(statm);
     }
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return resident != NULL ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

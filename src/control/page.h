@@ -5,7 +5,9 @@
 #ifndef CONTROL_PAGE_H
 #define CONTROL_PAGE_H
 
+#include <stddef.h>
+
 extern const char page_html[];
-extern const char page_html_end[]; /* behind the last byte */
+extern const size_t page_html_bytes;
 
 #endif

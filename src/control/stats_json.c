@@ -54,11 +54,12 @@ static void add_history(struct control *control, struct evbuffer *out)
         evbuffer_add_printf(out, "%s\"%s\":[", c > 0 ? "," : "", columns[c].name);
         for (unsigned ago = HISTORY_SHOWN; ago > 0; ago--) {
             const struct moment *moment = metrics_moment(control->metrics, ago - 1);
-            const char *at = (const char *)moment + columns[c].offset;
+            const char *at;
 
             if (moment == NULL) {
                 continue;
             }
+            at = (const char *)moment + columns[c].offset;
             if (columns[c].is_whole) {
                 evbuffer_add_printf(out, "%s%" PRIu64, comma, *(const uint64_t *)(const void *)at);
             } else {

@@ -35,36 +35,22 @@ bool line_ends_in_noreply(const struct line *line)
            slice_equals(line->words[line->word_count - 1], SLICE("noreply"));
 }
 
-/* The common case, decided without writing the number: digits that need no second look. */
-static bool is_plain_number(struct slice word)
-{
-    if (word.len == 0 || word.len > 9 || (word.data[0] == '0' && word.len > 1)) {
-        return false;
-    }
-    for (size_t i = 0; i < word.len; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9') {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool word_is_u64(struct slice word, uint64_t value)
 {
-    if (is_plain_number(word)) {
-        return true;
-    }
     char text[NUMBER_TEXT_MAX];
-    return slice_equals(word, slice_make(text, number_write_u64(text, value)));
+    uint32_t plain;
+
+    return number_read_plain(word, &plain) ||
+           slice_equals(word, slice_make(text, number_write_u64(text, value)));
 }
 
 bool word_is_i64(struct slice word, int64_t value)
 {
-    if (is_plain_number(word)) {
-        return true;
-    }
     char text[NUMBER_TEXT_MAX];
-    return slice_equals(word, slice_make(text, number_write_i64(text, value)));
+    uint32_t plain;
+
+    return number_read_plain(word, &plain) ||
+           slice_equals(word, slice_make(text, number_write_i64(text, value)));
 }
 
 static void writer_put(struct line_writer *writer, struct slice bytes)

@@ -27,6 +27,30 @@ MUST_CHECK bool number_read_i64(struct slice text, int64_t *value);
 /* A server's number: digits only, at most 20 of them, within 64 bits. */
 MUST_CHECK bool number_read_digits(struct slice text, uint64_t *value);
 
+/*
+ * The common case: up to nine digits without a zero before them, which is how number_write_u64
+ * writes the number, and which fit in 31 bits. False: it is another thing.
+ */
+static inline bool number_read_plain(struct slice text, uint32_t *value)
+{
+    enum { PLAIN_DIGITS = 9 };
+    uint32_t sum = 0;
+
+    if (text.len == 0 || text.len > PLAIN_DIGITS || (text.data[0] == '0' && text.len > 1)) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        const uint32_t digit = (uint32_t)(unsigned char)text.data[i] - '0';
+
+        if (digit > 9) {
+            return false;
+        }
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return true;
+}
+
 /* Writes the canonical form at out (NUMBER_TEXT_MAX bytes) and returns its length. */
 size_t number_write_u64(char *out, uint64_t value);
 size_t number_write_i64(char *out, int64_t value);

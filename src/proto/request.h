@@ -91,6 +91,22 @@ MUST_CHECK enum parse_status request_parse(struct request *request, const char *
                                            const struct request_limits *limits, size_t *consumed);
 
 /* Takes the next key from *rest; false when there is none. */
-bool request_next_key(struct slice *rest, struct slice *key);
+static inline bool request_next_key(struct slice *rest, struct slice *key)
+{
+    const char *at = rest->data;
+    const char *end = at + rest->len;
+
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    if (at == end) {
+        return false;
+    }
+    const char *blank = memchr(at, ' ', (size_t)(end - at));
+    const char *stop = blank != NULL ? blank : end;
+    *key = slice_make(at, (size_t)(stop - at));
+    *rest = slice_make(stop, (size_t)(end - stop));
+    return true;
+}
 
 #endif

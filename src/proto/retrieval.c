@@ -4,24 +4,6 @@
 #include "proto/number.h"
 #include "proto/verdict.h"
 
-bool request_next_key(struct slice *rest, struct slice *key)
-{
-    const char *at = rest->data;
-    const char *end = at + rest->len;
-
-    while (at < end && *at == ' ') {
-        at++;
-    }
-    if (at == end) {
-        return false;
-    }
-    const char *blank = memchr(at, ' ', (size_t)(end - at));
-    const char *stop = blank != NULL ? blank : end;
-    *key = slice_make(at, (size_t)(stop - at));
-    *rest = slice_make(stop, (size_t)(end - stop));
-    return true;
-}
-
 static bool takes_exptime(const struct command *command)
 {
     return command->id == COMMAND_GAT || command->id == COMMAND_GATS;

@@ -18,7 +18,24 @@ struct storage {
     int32_t exptime;
     size_t value_bytes;
     uint64_t unique;
+    bool is_plain; /* the numbers stand there as they would be written */
 };
+
+/* Nearly all lines: nothing in flags, exptime and length to be read in memcached's own way. */
+static bool read_plain_numbers(const struct line *line, struct storage *storage)
+{
+    uint32_t exptime;
+    uint32_t length;
+
+    if (!number_read_plain(line->words[WORD_FLAGS], &storage->flags) ||
+        !number_read_plain(line->words[WORD_EXPTIME], &exptime) ||
+        !number_read_plain(line->words[WORD_LENGTH], &length)) {
+        return false;
+    }
+    storage->exptime = (int32_t)exptime;
+    storage->value_bytes = length;
+    return true;
+}
 
 /* The numbers of a line that has words enough; false where memcached refuses one of them. */
 static bool read_numbers(const struct request *request, const struct line *line,
@@ -27,6 +44,11 @@ static bool read_numbers(const struct request *request, const struct line *line,
     uint64_t flags;
     int64_t exptime;
 
+    storage->is_plain = read_plain_numbers(line, storage);
+    if (storage->is_plain) {
+        return request->command->id != COMMAND_CAS ||
+               number_read_u64(line->words[WORD_UNIQUE], &storage->unique);
+    }
     if (!number_read_u64(line->words[WORD_FLAGS], &flags) ||
         !number_read_i64(line->words[WORD_EXPTIME], &exptime) ||
         !block_read_length(line, WORD_LENGTH, &storage->value_bytes)) {
@@ -43,9 +65,10 @@ static bool is_sendable(const struct request *request, const struct line *line,
                         const struct storage *storage)
 {
     return line->is_canonical && line->word_count == request->command->words_min &&
-           word_is_u64(line->words[WORD_FLAGS], storage->flags) &&
-           word_is_i64(line->words[WORD_EXPTIME], storage->exptime) &&
-           word_is_u64(line->words[WORD_LENGTH], storage->value_bytes) &&
+           (storage->is_plain ||
+            (word_is_u64(line->words[WORD_FLAGS], storage->flags) &&
+             word_is_i64(line->words[WORD_EXPTIME], storage->exptime) &&
+             word_is_u64(line->words[WORD_LENGTH], storage->value_bytes))) &&
            (request->command->id != COMMAND_CAS ||
             word_is_u64(line->words[WORD_UNIQUE], storage->unique));
 }

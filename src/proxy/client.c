@@ -559,7 +559,7 @@ void client_flush(struct client *client)
             break;
         }
     }
-    if (!outq_settle(&client->out, &worker->pool)) {
+    if (!outq_is_empty(&client->out) && !outq_settle(&client->out, &worker->pool)) {
         client_retire(client);
         return;
     }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    FREE_EXCHANGES_MAX = 256,
+    FREE_EXCHANGES_MAX = 2048, /* given back every second */
     TRIES_SAME = 1, /* a leg that broke off is tried once more on its own server ... */
     TRIES_MAX = 2,  /* ... and then once on the next */
 };
@@ -31,7 +31,7 @@ struct exchange *exchange_new(struct worker *worker, struct client *client,
             return NULL;
         }
     }
-    memset(exchange, 0, offsetof(struct exchange, text));
+    memset(exchange, 0, EXCHANGE_CLEAR_BYTES);
     exchange->worker = worker;
     exchange->client = client;
     exchange->command = request->command;
@@ -69,14 +69,20 @@ void exchange_free_if_over(struct exchange *exchange)
         chunk_unref(exchange->legs[i].line.chunk);
         chunk_unref(exchange->legs[i].value.chunk);
         outq_fini(&exchange->legs[i].replies);
-        standin_release(&exchange->legs[i]);
+        if (exchange->legs[i].standing != NULL) {
+            standin_release(&exchange->legs[i]);
+        }
         backend_bind(NULL, &exchange->legs[i]);
     }
     if (exchange->legs != &exchange->first) {
         free(exchange->legs);
     }
-    free(exchange->leg_of_key);
-    free(exchange->more_text);
+    if (exchange->leg_of_key != NULL) {
+        free(exchange->leg_of_key);
+    }
+    if (exchange->more_text != NULL) {
+        free(exchange->more_text);
+    }
     worker->exchange_count--;
     if (worker->free_exchange_count >= FREE_EXCHANGES_MAX) {
         free(exchange);
@@ -157,7 +163,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
 void exchange_leg_route(struct leg *leg)
 {
     struct exchange *exchange = leg->exchange;
-    const struct backend_set *set;
+    struct backend_set *set;
 
     if (exchange->key.len > 0) {
         route_and_submit(exchange, NULL, LEG_OK);
@@ -166,6 +172,10 @@ void exchange_leg_route(struct leg *leg)
     set = backend_set_of(exchange->worker, leg->backend->set->server);
     if (set == NULL) {
         exchange_leg_failed(leg, LEG_REMOVED);
+    } else if (exchange->command->id == COMMAND_FLUSH_ALL &&
+               backend_set_standing(set) == STANDING_OUT) {
+        set->journal.needs_flush = true; /* done when the server returns */
+        exchange_leg_failed(leg, LEG_SKIPPED);
     } else {
         enum server_standing standing = backend_set_standing(set);
 
@@ -239,34 +249,27 @@ static bool start_key(struct exchange *exchange, const struct request *request,
     return true;
 }
 
-/* A get of one key: "get key\r\n" is written anew, since that is cheaper than keeping the text. */
+/* A get of one key: its line is copied, since that is cheaper than keeping the text it lies in. */
 static bool start_one_get(struct exchange *exchange, const struct request *request)
 {
     struct leg *leg = &exchange->first;
     size_t prefix_len = request->keys_prefix.len;
-    struct slice rest = request->keys;
-    struct slice key;
-    char *to;
+    struct slice line = request->line;
+    char *to = exchange_text(exchange, line.len);
 
-    if (!request_next_key(&rest, &key)) {
-        return false;
-    }
-    to = exchange_text(exchange, prefix_len + key.len + 2);
     if (to == NULL) {
         return false;
     }
     exchange->leg_count = 1;
     exchange->legs_open++;
     exchange->key_count = 1;
-    memcpy(to, request->keys_prefix.data, prefix_len);
-    memcpy(to + prefix_len, key.data, key.len);
-    memcpy(to + prefix_len + key.len, "\r\n", 2);
-    exchange->key = slice_make(to + prefix_len, key.len);
+    memcpy(to, line.data, line.len);
+    exchange->key = slice_make(to + prefix_len, request->key.len);
     exchange->wire_key = exchange->key;
     leg->kind = REPLY_VALUES;
     leg->key_count = 1;
     leg->keys_at = (uint32_t)prefix_len;
-    leg->line = (struct piece){to, NULL, (uint32_t)(prefix_len + key.len + 2), 0};
+    leg->line = (struct piece){to, NULL, (uint32_t)line.len, 0};
     leg->next_key = exchange->key.data;
     trace_key(exchange->worker->trace, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);

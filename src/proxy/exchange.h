@@ -33,7 +33,6 @@ struct leg {
     uint32_t next_ordinal; /* its number among the leg's keys */
     uint32_t value_ordinal; /* of the value being read */
     uint32_t taken;        /* merging: pieces of replies used up */
-    struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
     struct standing *standing; /* the out servers this write stands in for; NULL: none */
     uint32_t hits;
     uint32_t key_count;    /* a retrieval's keys on this leg */
@@ -53,6 +52,7 @@ struct leg {
     bool may_move;         /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
     uint8_t tries;         /* sendings after the first */
+    struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
 };
 
 struct exchange {
@@ -83,6 +83,9 @@ struct exchange {
     struct leg first;
     char text[EXCHANGE_TEXT_BYTES];
 };
+
+/* What of an exchange must be zero at its start: not the room at its end. */
+#define EXCHANGE_CLEAR_BYTES offsetof(struct exchange, first.replies.inline_pieces)
 
 /* Returns a fresh exchange at the end of client's order, or NULL out of memory. */
 struct exchange *exchange_new(struct worker *worker, struct client *client,

@@ -97,16 +97,23 @@ static void refuse(struct listener *listener, int fd)
     count(&listener->worker->counters, COUNTER_CLIENTS_REFUSED);
 }
 
+/* Its clients, and those that will be when it next looks into its mailbox. */
+static uint64_t load_of(struct worker *worker)
+{
+    return count_read(&worker->counters, COUNTER_CLIENTS) +
+           atomic_load_explicit(&worker->arriving, memory_order_relaxed);
+}
+
 /* The worker with the fewest clients, this one where none has far fewer. */
 static struct worker *least_loaded(struct worker *worker)
 {
     struct workers *all = worker->all;
-    uint64_t mine = count_read(&worker->counters, COUNTER_CLIENTS);
+    uint64_t mine = load_of(worker);
     struct worker *best = worker;
     uint64_t fewest = mine;
 
     for (unsigned i = 0; i < all->count; i++) {
-        uint64_t theirs = count_read(&all->at[i].counters, COUNTER_CLIENTS);
+        uint64_t theirs = load_of(&all->at[i]);
 
         if (theirs < fewest) {
             fewest = theirs;
@@ -128,6 +135,7 @@ static void hand_over(struct worker *to, struct listener *listener, int fd)
     mail->mail.kind = WORKER_MAIL_CLIENT;
     mail->fd = fd;
     mail->socket = listen_socket_get(listener->socket);
+    atomic_fetch_add_explicit(&to->arriving, 1, memory_order_relaxed);
     mailbox_post(&to->mailbox, &mail->mail);
 }
 

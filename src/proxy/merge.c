@@ -45,6 +45,11 @@ static bool put_piece(struct exchange *exchange, struct outq *q, const struct pi
 
 static bool put_replies(struct exchange *exchange, struct outq *q, struct leg *leg)
 {
+    if (leg->replies.count == 1 && outq_is_empty(q)) {
+        outq_at(&leg->replies, 0)->ordinal = 0;
+        outq_hand_over(q, &leg->replies);
+        return true;
+    }
     for (uint32_t i = 0; i < leg->replies.count; i++) {
         if (!put_piece(exchange, q, outq_at(&leg->replies, i))) {
             return false;

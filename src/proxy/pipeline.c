@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-uint32_t pipeline_leg_bytes(const struct leg *leg)
-{
-    return leg->line.len + leg->value.len;
-}
-
 /* Takes leg off its backend's count; the links are the caller's business. */
 void pipeline_unlink(struct backend *backend, struct leg *leg)
 {
@@ -18,7 +13,9 @@ void pipeline_unlink(struct backend *backend, struct leg *leg)
     leg->next = NULL;
     leg->exchange->legs_piped--;
     backend->piped--;
-    standin_release(leg);
+    if (leg->standing != NULL) {
+        standin_release(leg);
+    }
 }
 
 void pipeline_publish(struct backend *backend)

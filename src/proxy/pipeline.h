@@ -8,7 +8,10 @@
 #include "proxy/backend.h"
 
 /* Bytes of the leg's request. */
-uint32_t pipeline_leg_bytes(const struct leg *leg);
+static inline uint32_t pipeline_leg_bytes(const struct leg *leg)
+{
+    return leg->line.len + leg->value.len;
+}
 
 /* Queues leg at the end. */
 void pipeline_add(struct backend *backend, struct leg *leg);

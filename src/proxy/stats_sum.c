@@ -8,13 +8,27 @@
 
 enum rule { RULE_SUM, RULE_FIRST, RULE_LOWEST, RULE_HIGHEST };
 
-/* Names that are not summed though they are numbers. */
+/* Names that are not summed though they are numbers; one that begins with ':' ends so. */
 static const struct {
     const char *name;
     enum rule rule;
 } exceptions[] = {
-    {"pid", RULE_FIRST},          {"uptime", RULE_LOWEST},       {"time", RULE_HIGHEST},
-    {"pointer_size", RULE_FIRST}, {"max_connections", RULE_SUM}, {"hash_power_level", RULE_HIGHEST},
+    {"pid", RULE_FIRST},
+    {"uptime", RULE_LOWEST},
+    {"time", RULE_HIGHEST},
+    {"pointer_size", RULE_FIRST},
+    {"accepting_conns", RULE_LOWEST},
+    {"hash_power_level", RULE_HIGHEST},
+    {"hash_is_expanding", RULE_HIGHEST},
+    {"slab_reassign_running", RULE_HIGHEST},
+    {"lru_crawler_running", RULE_HIGHEST},
+    /* of items and slabs, a class each */
+    {":age", RULE_HIGHEST},
+    {":age_hot", RULE_HIGHEST},
+    {":age_warm", RULE_HIGHEST},
+    {":evicted_time", RULE_HIGHEST},
+    {":chunk_size", RULE_FIRST},
+    {":chunks_per_page", RULE_FIRST},
 };
 
 struct stat {
@@ -63,7 +77,13 @@ static void read_number(struct stat *stat)
 static enum rule rule_of(struct slice name, bool may_sum)
 {
     for (size_t i = 0; i < ARRAY_LEN(exceptions); i++) {
-        if (slice_equals(name, slice_text(exceptions[i].name))) {
+        struct slice exception = slice_text(exceptions[i].name);
+        struct slice part = name;
+
+        if (exception.data[0] == ':' && part.len > exception.len) {
+            part = slice_make(name.data + name.len - exception.len, exception.len);
+        }
+        if (slice_equals(part, exception)) {
             return exceptions[i].rule;
         }
     }

@@ -119,18 +119,26 @@ static void every_second(struct worker *worker)
     }
 }
 
-/* A client accepted by another worker. */
-static void take_client(struct worker *worker, struct worker_client_mail *mail)
+/* Clients accepted by others; one of them may have adopted a new listener before this worker. */
+static void take_clients(struct worker *worker)
 {
-    struct listener *listener = adopt_find_listener(worker, mail->socket);
+    struct list *at;
 
-    if (listener != NULL && !listener->is_removed && !worker->is_draining) {
-        listener_take(listener, mail->fd);
-    } else {
-        atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
-        close(mail->fd);
+    while ((at = list_pop(&worker->handed_over)) != NULL) {
+        struct worker_client_mail *mail =
+            list_entry(at, struct worker_client_mail, mail.link);
+        struct listener *listener = adopt_find_listener(worker, mail->socket);
+
+        if (listener != NULL && !listener->is_removed && !worker->is_draining) {
+            listener_take(listener, mail->fd);
+        } else {
+            atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+            close(mail->fd);
+        }
+        atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
+        listen_socket_put(mail->socket);
+        free(mail);
     }
-    listen_socket_put(mail->socket);
 }
 
 /* Takes no new clients; the present ones are closed as soon as nothing of theirs is under way. */
@@ -163,8 +171,8 @@ static void on_mail(struct watch *watch, uint32_t events)
 
         switch ((enum worker_mail)mail->kind) {
         case WORKER_MAIL_CLIENT:
-            take_client(worker, (struct worker_client_mail *)mail);
-            break;
+            list_add_tail(&worker->handed_over, &mail->link);
+            continue; /* taken once the newest topology is adopted */
         case WORKER_MAIL_ROSTER:
             roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
@@ -288,6 +296,7 @@ void worker_tick(struct worker *worker, bool waits)
     publish(worker);
     free_retired(worker);
     adopt_topology(worker);
+    take_clients(worker);
     standin_surrender(worker);
 }
 
@@ -330,6 +339,7 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     worker->number = number;
     worker->all = all;
     list_init(&worker->listeners);
+    list_init(&worker->handed_over);
     list_init(&worker->clients);
     list_init(&worker->dirty_clients);
     list_init(&worker->resumed_clients);

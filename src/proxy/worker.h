@@ -43,6 +43,8 @@ struct worker {
     uint32_t set_count;
     struct list listeners;
 
+    struct list handed_over; /* mails with clients that others accepted, until the tick's end */
+    _Atomic uint32_t arriving; /* those, and the ones still in the mailbox: any thread's */
     struct list clients;
     struct list dirty_clients;
     struct list resumed_clients; /* may parse again what they hold */

@@ -133,10 +133,11 @@ static uint32_t fnv1(struct slice key, uint32_t start, uint32_t prime)
     return hash;
 }
 
-static uint32_t fnv1a(struct slice key, uint32_t start, uint32_t prime)
+static inline uint32_t fnv1a(struct slice key, uint32_t start, uint32_t prime)
 {
     uint32_t hash = start;
 
+#pragma GCC unroll 4
     for (size_t i = 0; i < key.len; i++) {
         hash ^= widened(key.data[i]);
         hash *= prime;

@@ -39,7 +39,7 @@ struct slice placement_hashed_part(const struct placement *placement, struct sli
     return key;
 }
 
-uint64_t placement_hash(const struct placement *placement, struct slice key)
+static inline uint64_t hash_key(const struct placement *placement, struct slice key)
 {
     uint64_t hash;
 
@@ -65,6 +65,11 @@ uint64_t placement_hash(const struct placement *placement, struct slice key)
         break;
     }
     return hash;
+}
+
+uint64_t placement_hash(const struct placement *placement, struct slice key)
+{
+    return hash_key(placement, key);
 }
 
 unsigned placement_hash_bits(const struct placement *placement)
@@ -113,7 +118,7 @@ static uint32_t ring_next_live(const struct placement *placement, uint32_t entry
     return PLACEMENT_NONE;
 }
 
-uint32_t placement_find_at(const struct placement *placement, uint64_t place, const uint8_t *live)
+static inline uint32_t find_at(const struct placement *placement, uint64_t place, const uint8_t *live)
 {
     const uint32_t entry = ring_seek(&placement->ring, place);
     const uint32_t server = placement->ring.entries[entry].server;
@@ -122,6 +127,11 @@ uint32_t placement_find_at(const struct placement *placement, uint64_t place, co
         return server;
     }
     return ring_next_live(placement, entry, live);
+}
+
+uint32_t placement_find_at(const struct placement *placement, uint64_t place, const uint8_t *live)
+{
+    return find_at(placement, place, live);
 }
 
 /* The cell of the attempt-th server of a hash: the first by the rule, the others drawn. */
@@ -214,6 +224,9 @@ uint32_t placement_owner(const struct placement *placement, uint64_t hash, const
 
 uint32_t placement_find(const struct placement *placement, struct slice key, const uint8_t *live)
 {
+    if (likely(placement->recipe.kind == KIND_RING)) {
+        return find_at(placement, placement_place(placement, hash_key(placement, key)), live);
+    }
     if (placement->recipe.kind == KIND_PYMEMCACHE) {
         return pymemcache_find(placement, key, live);
     }

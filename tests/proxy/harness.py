@@ -794,7 +794,10 @@ class Ketamad:
         lines += _key_lines(proxy)
         lines += ['', '[pool main]']
         lines += ['listen = ' + listen for listen in self.listens]
-        lines += _key_lines(self.pool)
+        pool = dict(self.pool)
+        if TIME_FACTOR > 1:  # a slow build's own pace is no failure of a server
+            pool.setdefault('request_timeout', '%dms' % (1000 * TIME_FACTOR))
+        lines += _key_lines(pool)
         lines += ['server = ' + server_line(server) for server in self.servers]
         return '\n'.join(lines) + '\n'
 
@@ -1119,7 +1122,7 @@ class SameTest(ProxyTest):
     def setUp(self):
         super().setUp()
         self.reference = self.memcached()
-        self.daemon, self.servers = self.pool_of(3)
+        self.daemon, self.servers = self.pool_of(3, pool={'request_timeout': '20s'})
 
     def same(self, request, reply=None):
         """Both give the same bytes, and those of reply if given; returns them."""

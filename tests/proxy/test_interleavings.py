@@ -145,6 +145,24 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             for thread in threads:
                 thread.join()
 
+    def test_clients_of_a_listen_line_just_added_are_taken_by_every_worker(self):
+        daemon, _ = self.pool_of(1, proxy={'workers': 6})
+        listens = list(daemon.listens)
+        steady = [self.client(listens[0]) for _ in range(12)]
+        for _ in range(40):
+            new = '127.0.0.1:%d' % free_port()
+            daemon.listens = listens + [new]
+            daemon.reload()
+            wait_until(lambda: accepts(new), None, 'the new address to accept')
+            clients = [self.client(new) for _ in range(12)]
+            for client in clients:
+                client.send(b'mn\r\n')
+            for client in clients:
+                self.assertEqual(client.read_line(), b'MN\r\n')
+                client.close()
+        for client in steady:
+            self.assertEqual(client.ask(b'mn\r\n'), b'MN\r\n')
+
     def test_a_removed_address_refuses_and_can_be_had_again_while_its_client_is_served(self):
         behaviour = Held()
         server = self.scripted(behaviour, name='s1')
@@ -153,6 +171,8 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
         listens = ['127.0.0.1:%d' % free_port(), '127.0.0.1:%d' % free_port(), gone]
         daemon = self.ketamad([server], listens=list(listens), proxy={'workers': 1},
                               pool=dict(NEVER_EJECT, request_timeout='30s'))
+        for address in listens:
+            wait_until(lambda a=address: accepts(a), None, 'ketamad to listen')
         clients = [self.client(listens[1]), self.client(gone)]
         for client in clients:
             client.send(b'get k\r\n')
@@ -296,6 +316,29 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_a_flush_held_while_a_server_leaves_is_done_at_its_return(self):
+        go = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'get '):
+                    go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        leaving = self.scripted(behave, name='s1')
+        leaving.items[b'kept'] = (b'0', b'old')
+        daemon = self.ketamad([leaving, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='30s'))
+        with daemon.client() as reader, daemon.client() as other:
+            reader.send(b'get %s\r\n' % keys_of('s1', TWO)[0])
+            wait_until(lambda: leaving.asked(b'get '), None, 's1 to be asked')
+            daemon.admin('drain s1')
+            self.wait_for_state(daemon, 's1', 'leaving')
+            self.assertEqual(other.ask(b'flush_all\r\n'), b'OK\r\n')
+            go.set()
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertNotIn(b'kept', leaving.items)
+
     def test_writes_answered_late_are_not_noted_for_ever(self):
         """Notes of a server that is never out must not add up until they overflow."""
         def behave(connection):
@@ -406,6 +449,25 @@ class ClientsAndTheirOrder(InterleavingTest):
             behaviour.go.set()
             self.assertEqual(client.read_until_closed(), b'END\r\n' * 1000)
         self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
+
+    def test_clients_that_come_in_a_burst_are_spread_over_the_workers(self):
+        daemon, _ = self.pool_of(1, proxy={'workers': 4})
+        host, port = daemon.address.split(':')
+        daemon.send_signal(signal.SIGSTOP)
+        for _ in range(200):
+            sock = socket.socket()
+            self.addCleanup(sock.close)
+            sock.setblocking(False)
+            try:
+                sock.connect((host, int(port)))
+            except BlockingIOError:
+                pass
+        daemon.send_signal(signal.SIGCONT)
+        wait_until(lambda: int(daemon.admin_stats()['curr_connections']) == 200, None, 'the clients')
+        held = [int(line.split()[2]) for line in daemon.admin('stats workers')
+                if line.split()[1].endswith(':curr_connections')]
+        self.assertEqual(len(held), 4)
+        self.assertLessEqual(max(held) - min(held), 20, held)
 
     def test_a_value_that_drips_in_costs_no_more_than_its_bytes(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1, 'max_value_size': '64m'},

@@ -184,6 +184,41 @@ class CountersAddUp(CountersCase):
 
 
 @proxy_only
+class StatsOfThePool(CountersCase):
+    """stats on the client port: as if the pool were one memcached."""
+
+    def stats(self, group=''):
+        with self.daemon.client() as client:
+            client.send(('stats ' + group).strip().encode() + b'\r\n')
+            lines = []
+            while (line := client.read_line()) != b'END\r\n':
+                lines.append(line.decode().split())
+        return {line[1]: line[2] for line in lines if len(line) > 2}
+
+    def test_what_adds_up_is_summed_and_the_rest_is_not(self):
+        self.start_pool(1)
+        with self.daemon.client() as client:
+            client.send(b''.join(b'set k%d 0 0 1\r\nx\r\n' % i for i in range(200)))
+            client.barrier()
+        stats = self.stats()
+        each = [server.stats() for server in self.servers]
+        self.assertEqual(stats['curr_items'], '200')
+        self.assertEqual(int(stats['limit_maxbytes']), sum(int(one['limit_maxbytes']) for one in each))
+        for name in ('pointer_size', 'accepting_conns', 'hash_power_level', 'hash_is_expanding'):
+            self.assertEqual(stats[name], each[0][name], name)
+        self.assertLessEqual(int(stats['uptime']), min(int(one['uptime']) for one in each) + 1)
+        slabs = self.stats('slabs')
+        for name, value in self.servers[0].stats('slabs').items():
+            if name.endswith((':chunk_size', ':chunks_per_page')):
+                self.assertEqual(slabs[name], value, name)
+        self.assertEqual(sum(int(value) for name, value in self.stats('items').items()
+                             if name.endswith(':number')), 200)
+        self.assertEqual(self.stats('settings')['item_size_max'], '1048576')
+        self.stats('sizes')
+        self.assertRegex(self.daemon.ask(b'stats conns\r\n'), rb'^CLIENT_ERROR ')
+
+
+@proxy_only
 class HttpPort(CountersCase):
     def setUp(self):
         super().setUp()

@@ -125,6 +125,25 @@ START_TEST(writes_what_it_reads)
 }
 END_TEST
 
+START_TEST(takes_for_plain_only_what_it_would_write)
+{
+    struct slice text = slice_text(readings[_i].text);
+    char written[NUMBER_TEXT_MAX];
+    uint32_t plain;
+    bool is_plain = number_read_plain(text, &plain);
+
+    if (is_plain) {
+        ck_assert(readings[_i].is_unsigned && readings[_i].u64 == plain);
+        ck_assert(readings[_i].is_signed && readings[_i].i64 == plain);
+        ck_assert(slice_equals(slice_make(written, number_write_u64(written, plain)), text));
+    }
+    ck_assert_int_eq(is_plain, readings[_i].is_unsigned && readings[_i].u64 < 1000000000 &&
+                                   slice_equals(slice_make(written, number_write_u64(
+                                                                        written, readings[_i].u64)),
+                                                text));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("number");
@@ -135,6 +154,7 @@ int main(void)
     tcase_add_loop_test(tests, takes_only_digits_from_a_server, 0, ARRAY_LEN(digits));
     tcase_add_test(tests, stops_at_the_end_of_the_slice);
     tcase_add_test(tests, writes_what_it_reads);
+    tcase_add_loop_test(tests, takes_for_plain_only_what_it_would_write, 0, ARRAY_LEN(readings));
     suite_add_tcase(suite, tests);
 
     SRunner *runner = srunner_create(suite);
