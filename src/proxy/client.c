@@ -14,6 +14,7 @@
 enum {
     HELD_FIRST_BYTES = 2 * 1024,
     IOV_MAX_PARTS = 64,
+    DRAIN_READS = 64, /* of what a client has sent before it is closed */
     AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
 };
 
@@ -405,6 +406,9 @@ void client_resume(struct client *client)
     if (client->held != NULL && client->state == CLIENT_OPEN) {
         parse_held(client);
     }
+    if (client->is_draining && !client->is_paused && client->state == CLIENT_OPEN) {
+        client_drain(client); /* more may have come than was read */
+    }
     if (client->at_eof && !client->is_paused && client->state == CLIENT_OPEN) {
         client_finish(client, false);
     }
@@ -425,7 +429,8 @@ static void on_eof(struct client *client)
     }
 }
 
-static void on_readable(struct client *client)
+/* Reads once; true where something came. */
+static bool on_readable(struct client *client)
 {
     struct worker *worker = client->worker;
     struct chunk *chunk;
@@ -433,27 +438,27 @@ static void on_readable(struct client *client)
 
     if (client->held != NULL && !make_room(client)) {
         refuse_out_of_memory(client);
-        return;
+        return false;
     }
     chunk = client->held != NULL ? client->held : worker_scratch(worker);
     if (chunk == NULL) {
         client_retire(client);
-        return;
+        return false;
     }
     n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
-        return;
+        return false;
     }
     if (n == -1) {
         if (errno != EAGAIN && errno != EINTR) {
             client_retire(client);
         }
-        return;
+        return false;
     }
     client->active_us = worker->now_us;
     if (client->state == CLIENT_LINGERING) {
-        return;
+        return true;
     }
     count_add(&worker->counters, COUNTER_BYTES_READ, (uint64_t)n);
     {
@@ -473,14 +478,19 @@ static void on_readable(struct client *client)
         mark_dirty(client);
     }
     retire_if_broken(client);
+    return true;
 }
 
 void client_drain(struct client *client)
 {
-    if (client->state == CLIENT_OPEN && !client->is_paused) {
-        on_readable(client);
+    client->is_draining = true;
+    for (int i = 0; i < DRAIN_READS && client->state == CLIENT_OPEN && !client->is_paused; i++) {
+        if (!on_readable(client)) {
+            break;
+        }
     }
-    if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING) {
+    if ((client->state == CLIENT_OPEN && !client->is_paused) ||
+        client->state == CLIENT_LINGERING) {
         on_eof(client);
     }
 }

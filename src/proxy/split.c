@@ -239,9 +239,14 @@ bool split_all(struct exchange *exchange, struct slice line)
     struct worker *worker = exchange->worker;
     const struct topology_listener *through = exchange->client->listener->route;
     uint32_t count = count_servers(exchange);
-    struct chunk *chunk = chunk_new(&worker->pool, line.len);
+    struct chunk *chunk;
     struct leg *leg;
 
+    if (count == 0) {
+        exchange->cause = LEG_NO_POOL; /* the listener was removed, and its pools too */
+        return true;
+    }
+    chunk = chunk_new(&worker->pool, line.len);
     exchange->legs = chunk != NULL ? calloc(count, sizeof(exchange->legs[0])) : NULL;
     if (exchange->legs == NULL) {
         exchange->legs = &exchange->first;
