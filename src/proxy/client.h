@@ -37,16 +37,10 @@ struct client {
     bool is_paused; /* reads no more until exchanges finish or output is taken */
     bool lingers;   /* close gently: the peer may still be sending */
     bool at_eof;
-<<<<<<< HEAD
+    bool is_draining;  /* to be closed once what it has sent is answered */
     bool is_releasing; /* client_release is under way */
     bool is_broken;    /* to be retired at the end of the tick */
     uint32_t number;   /* pins it to one of several connections */
-=======
-    bool is_draining;       /* to be closed once what it has sent is answered */
-    bool is_releasing;      /* client_release is under way */
-    bool is_broken;         /* to be retired at the end of the tick */
-    uint32_t number;        /* pins it to one of several connections */
->>>>>>> sim
     uint32_t exchange_count;
     uint32_t exchange_limit;
     uint32_t reply_average; /* bytes of a reply, lately */
