@@ -68,6 +68,24 @@ static void say_servers(struct evbuffer *out, const struct config_pool *one,
     }
 }
 
+/* Names the listen lines of one that are not in the other. */
+static void say_listens(struct evbuffer *out, const struct config_pool *one,
+                        const struct config_pool *other, const char *what)
+{
+    for (size_t i = 0; i < one->listen_count; i++) {
+        char text[ADDRESS_TEXT_MAX];
+        bool found = false;
+
+        for (size_t k = 0; k < other->listen_count && !found; k++) {
+            found = address_equals(&one->listens[i].address, &other->listens[k].address);
+        }
+        if (!found) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s: listen %s %s", one->name,
+                address_format(&one->listens[i].address, text, sizeof(text)), what);
+        }
+    }
+}
+
 static void say_changes(struct evbuffer *out, const struct config *before,
                         const struct config *after)
 {
@@ -80,6 +98,8 @@ static void say_changes(struct evbuffer *out, const struct config *before,
         }
         say_servers(out, &before->pools[p], pool, "removed");
         say_servers(out, pool, &before->pools[p], "added");
+        say_listens(out, &before->pools[p], pool, "removed");
+        say_listens(out, pool, &before->pools[p], "added");
     }
     for (size_t p = 0; p < after->pool_count; p++) {
         if (find_pool(before, after->pools[p].name) == NULL) {

@@ -121,11 +121,12 @@ void backend_mark_dirty(struct backend *backend)
 
 /*
  * True for a leg that is not answered with the failure of a connect: a write, which no other
- * server may take until this one is judged, and which can wait so long.
+ * server may take until this one is judged, or a read of a key whose next server may hold old
+ * values; they can wait so long.
  */
 static bool may_wait(const struct leg *leg)
 {
-    return leg->exchange->is_write && leg->may_move && !leg->is_begun &&
+    return (leg->exchange->is_write || leg->is_alone) && leg->may_move && !leg->is_begun &&
            backend_set_has_standin(leg->backend->set);
 }
 

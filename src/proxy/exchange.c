@@ -16,6 +16,7 @@ enum {
     FREE_EXCHANGES_MAX = 2048, /* given back every second */
     TRIES_SAME = 1,            /* a leg that broke off is tried once more on its own server ... */
     TRIES_MAX = 2,             /* ... and then once on the next */
+    TRIES_ALONE = 8, /* on its own, where the next may hold old values: it waits for the verdict */
 };
 
 struct exchange *exchange_new(struct worker *worker, struct client *client,
@@ -154,7 +155,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
         exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
         return;
     }
-    leg->may_move &= !route.pool->servers[route.server].is_alone;
+    leg->is_alone = route.pool->servers[route.server].is_alone;
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }
@@ -486,7 +487,7 @@ static bool retry(struct leg *leg, enum leg_cause cause)
 
     if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
         (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached) ||
-        leg->tries >= TRIES_MAX) {
+        leg->tries >= (leg->is_alone ? TRIES_ALONE : TRIES_MAX)) {
         return false;
     }
     outq_fini(&leg->replies);
@@ -503,13 +504,13 @@ static bool retry(struct leg *leg, enum leg_cause cause)
         exchange_leg_route(leg);
         return true;
     }
-    if (is_broken_off && leg->tries < TRIES_SAME) {
-        leg->tries = TRIES_SAME;
+    if (is_broken_off && leg->tries < (leg->is_alone ? TRIES_ALONE : TRIES_SAME)) {
+        leg->tries++;
         count_retry(leg);
         backend_submit(leg->backend, leg);
         return true;
     }
-    if (exchange->is_write || exchange->key.len == 0 || !leg->may_move) {
+    if (exchange->is_write || exchange->key.len == 0 || !leg->may_move || leg->is_alone) {
         return false;
     }
     leg->tries = TRIES_MAX;
@@ -527,6 +528,20 @@ static void count_failure(const struct leg *leg)
     if (leg->backend != NULL) {
         cell_add(&leg->backend->set->counters->errors[leg->cause], 1);
     }
+}
+
+/*
+ * True where a part of a multi-get may be told as misses: others can stand in for its server, and
+ * what they would say of its keys is that.
+ */
+static bool is_made_good(const struct leg *leg, enum leg_cause cause)
+{
+    const struct backend_set *set = leg->backend != NULL ? leg->backend->set : NULL;
+
+    return set != NULL && set->pool != NULL && leg->kind == REPLY_VALUES &&
+           leg->exchange->key.len == 0 && !leg->exchange->is_write && cause != LEG_TIMEOUT &&
+           cause != LEG_OUT_OF_MEMORY && set->pool->on_failure == ON_FAILURE_EJECT &&
+           !set->entry->is_alone && backend_set_has_standin(set);
 }
 
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
@@ -549,6 +564,7 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     }
     leg->is_done = true;
     leg->is_discarding = true;
+    leg->is_miss_on_failure |= is_made_good(leg, cause);
     leg->cause = (uint8_t)cause;
     count_failure(leg);
     outq_fini(&leg->replies);

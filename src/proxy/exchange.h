@@ -49,6 +49,7 @@ struct leg {
     bool is_discarding;      /* what comes is dropped */
     bool is_held;            /* waits for the next topology */
     bool skips_keys;         /* its reply is dropped: what keys it names does not matter */
+    bool is_alone;           /* until its server is judged, no other may be asked in its place */
     bool may_move;           /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
     uint8_t tries;           /* sendings after the first */

@@ -18,7 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SECOND_US = 1000000 };
+enum {
+    SECOND_US = 1000000,
+    TRIM_BYTES = 1 << 20, /* a peak below this is not worth giving back */
+};
 
 struct chunk *worker_scratch(struct worker *worker)
 {
@@ -73,6 +76,12 @@ static void expire(struct worker *worker)
     worker_want_deadline(worker, next_us);
 }
 
+/* Buffers, and roughly what requests under way take beside them. */
+static uint64_t memory_in_use(const struct worker *worker)
+{
+    return worker->pool.used_bytes + worker->exchange_count * sizeof(struct exchange);
+}
+
 /* Closes clients that were silent for too long. */
 static void close_idle_clients(struct worker *worker)
 {
@@ -102,7 +111,8 @@ static void every_second(struct worker *worker)
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
-    if (worker->pool.kept_bytes > 0 || worker->wants_trim) {
+    if (worker->peak_bytes > TRIM_BYTES && memory_in_use(worker) < worker->peak_bytes / 2) {
+        worker->peak_bytes = 0;
         chunk_pool_trim(&worker->pool);
         while (worker->free_exchanges != NULL) {
             struct exchange *exchange = worker->free_exchanges;
@@ -112,7 +122,6 @@ static void every_second(struct worker *worker)
         }
         worker->free_exchange_count = 0;
         malloc_trim(0);
-        worker->wants_trim = false;
     }
 }
 
@@ -248,11 +257,14 @@ static bool has_work(const struct worker *worker)
 /* Brings the counters up to date that are not kept so request by request. */
 static void publish(struct worker *worker)
 {
+    uint64_t in_use = memory_in_use(worker);
+
     struct counters *counters = &worker->counters;
 
     histogram_run_flush(&counters->latency_run);
     histogram_run_flush(&counters->server_latency_run);
     count(counters, COUNTER_TICKS);
+    worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
     count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }

@@ -71,7 +71,7 @@ struct worker {
     uint64_t now_us;         /* when this tick began */
     uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
     uint64_t second_at_us;   /* when the work of every second is due */
-    bool wants_trim;         /* memory was given back to malloc: give it to the system */
+    uint64_t peak_bytes;     /* the most memory in use since it was last given back */
     bool is_draining;
     bool is_stopped;
 
