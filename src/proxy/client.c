@@ -13,7 +13,7 @@
 enum {
     HELD_FIRST_BYTES = 2 * 1024,
     IOV_MAX_PARTS = 64,
-    DRAIN_READS = 64, /* of what a client has sent before it is closed */
+    DRAIN_READS = 64,  /* of what a client has sent before it is closed */
     AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
 };
 
@@ -488,8 +488,7 @@ void client_drain(struct client *client)
             break;
         }
     }
-    if ((client->state == CLIENT_OPEN && !client->is_paused) ||
-        client->state == CLIENT_LINGERING) {
+    if ((client->state == CLIENT_OPEN && !client->is_paused) || client->state == CLIENT_LINGERING) {
         on_eof(client);
     }
 }

@@ -70,8 +70,7 @@ static uint32_t part_for(struct parts *parts, uint32_t *open_part, uint32_t no_s
                          struct route route, size_t key_len)
 {
     bool has_server = route.pool != NULL && route.server != PLACEMENT_NONE;
-    uint32_t slot =
-        has_server ? route.pool->servers[route.server].server->slot : no_server_slot;
+    uint32_t slot = has_server ? route.pool->servers[route.server].server->slot : no_server_slot;
     uint32_t part = open_part[slot];
 
     if (part == NO_LEG || parts->at[part].line_bytes + key_len + 1 > parts->line_max) {
@@ -110,8 +109,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
 
     while (n < request->key_count && request_next_key(&rest, &key)) {
         struct route route = route_key(worker->topology, through, key, NULL);
-        uint32_t part =
-            part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
+        uint32_t part = part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
 
         trace_key(worker->trace, key);
         if (part == NO_LEG) {
@@ -136,8 +134,8 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
 static bool make_legs(struct exchange *exchange, const struct request *request,
                       const struct parts *parts)
 {
-    exchange->legs = parts->count == 1 ? &exchange->first
-                                       : calloc(parts->count, sizeof(exchange->legs[0]));
+    exchange->legs =
+        parts->count == 1 ? &exchange->first : calloc(parts->count, sizeof(exchange->legs[0]));
     if (exchange->legs == NULL) {
         exchange->legs = &exchange->first;
         return false;
@@ -197,8 +195,7 @@ static void write_lines(struct exchange *exchange, const struct request *request
 
 bool split_keys(struct exchange *exchange, const struct request *request)
 {
-    bool is_gat =
-        request->command->id == COMMAND_GAT || request->command->id == COMMAND_GATS;
+    bool is_gat = request->command->id == COMMAND_GAT || request->command->id == COMMAND_GATS;
     struct parts parts = {
         .line_max = is_gat ? GAT_LINE_MAX : REQUEST_KEYS_LINE_MAX,
         .empty_line_bytes = request->keys_prefix.len + 2,
@@ -293,12 +290,11 @@ bool split_version(struct exchange *exchange)
     uint32_t lowest = 0;
 
     for (uint32_t i = 0; i < through->pool_count; i++) {
-        const struct topology_pool *pool =
-            &exchange->worker->topology->pools[through->pools[i]];
+        const struct topology_pool *pool = &exchange->worker->topology->pools[through->pools[i]];
 
         for (uint32_t s = 0; s < pool->server_count; s++) {
-            uint32_t version = atomic_load_explicit(&pool->servers[s].server->version,
-                                                    memory_order_relaxed);
+            uint32_t version =
+                atomic_load_explicit(&pool->servers[s].server->version, memory_order_relaxed);
 
             if (version != 0 && (lowest == 0 || version < lowest)) {
                 lowest = version;

@@ -1,3 +1,4 @@
+/* See sim_client.h. */
 #include "sim_client.h"
 
 #include "sim_request.h"
