@@ -41,8 +41,7 @@ static void print_usage(FILE *out)
 static bool add_word(const char **words, size_t *count, const char *word)
 {
     if (*count == WORDS_MAX) {
-        fprintf(stderr, "ketamad: more than %d addresses; write a configuration file\n",
-                WORDS_MAX);
+        fprintf(stderr, "ketamad: more than %d addresses; write a configuration file\n", WORDS_MAX);
         return false;
     }
     words[(*count)++] = word;

@@ -1,3 +1,4 @@
+/* See base/chunk.h. */
 #include "base/chunk.h"
 
 #include <stdlib.h>

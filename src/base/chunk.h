@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 enum {
-    CHUNK_CLASSES = 12,           /* 1 KiB .. 2 MiB, powers of two, header included */
+    CHUNK_CLASSES = 12, /* 1 KiB .. 2 MiB, powers of two, header included */
     CHUNK_CLASS_MIN_BITS = 10,
-    CHUNK_KEEP_BYTES = 1 << 20,   /* kept for reuse, a class */
+    CHUNK_KEEP_BYTES = 1 << 20, /* kept for reuse, a class */
 };
 
 struct chunk {
     uint32_t refs;
-    uint32_t filled;    /* bytes handed out so far, for those that fill it bit by bit */
-    size_t capacity;    /* of data */
+    uint32_t filled; /* bytes handed out so far, for those that fill it bit by bit */
+    size_t capacity; /* of data */
     struct chunk_pool *pool;
     struct chunk *next; /* on the pool's free list */
     bool is_shared;     /* many connections' bytes: pin it no longer than a tick for a few bytes */
@@ -31,8 +31,8 @@ struct chunk {
 struct chunk_pool {
     struct chunk *free[CHUNK_CLASSES];
     uint32_t free_count[CHUNK_CLASSES];
-    uint64_t used_bytes;   /* of chunks in somebody's hands */
-    uint64_t kept_bytes;   /* of chunks kept for reuse */
+    uint64_t used_bytes; /* of chunks in somebody's hands */
+    uint64_t kept_bytes; /* of chunks kept for reuse */
 };
 
 void chunk_pool_init(struct chunk_pool *pool);

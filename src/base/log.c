@@ -1,3 +1,4 @@
+/* See base/log.h. */
 #include "base/log.h"
 
 #include "base/clock.h"
@@ -15,7 +16,7 @@
 
 enum {
     LINE_MAX_BYTES = 2048,
-    BURST = 200,            /* lines ... */
+    BURST = 200,               /* lines ... */
     BURST_PERIOD_US = 1000000, /* ... in this time, then they are held back */
 };
 

@@ -10,7 +10,13 @@
 
 #include <stdint.h>
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_NOTICE, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_level {
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_NOTICE,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_DEBUG
+};
 
 /* Names of the levels, in the enum's order, NULL at the end. */
 extern const char *const log_level_names[];
@@ -33,10 +39,10 @@ uint64_t log_lines_lost(void);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
 
-#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...) log_line(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(...)  log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...)   log_line(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_notice(...) log_line(LOG_LEVEL_NOTICE, __VA_ARGS__)
-#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_info(...)   log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)                                                                             \
     do {                                                                                           \
         if (log_is_on(LOG_LEVEL_DEBUG)) {                                                          \

@@ -1,3 +1,4 @@
+/* See base/mailbox.h. */
 #include "base/mailbox.h"
 
 #include <assert.h>

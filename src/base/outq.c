@@ -1,3 +1,4 @@
+/* See base/outq.h. */
 #include "base/outq.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* See base/poller.h. */
 #include "base/poller.h"
 
 #include <unistd.h>

@@ -24,8 +24,7 @@ struct watch {
 };
 
 /* The struct that holds the watch member. */
-#define watch_owner(watch_ptr, type, member)                                                       \
-    ((type *)((char *)(watch_ptr)-offsetof(type, member)))
+#define watch_owner(watch_ptr, type, member) ((type *)((char *)(watch_ptr)-offsetof(type, member)))
 
 struct poller {
     int fd;

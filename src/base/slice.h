@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MUST_CHECK __attribute__((warn_unused_result))
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+#define MUST_CHECK   __attribute__((warn_unused_result))
+#define likely(x)    __builtin_expect(!!(x), 1)
+#define unlikely(x)  __builtin_expect(!!(x), 0)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 struct slice {

@@ -1,3 +1,4 @@
+/* See base/socket.h. */
 #include "base/socket.h"
 
 #include <errno.h>

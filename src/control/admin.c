@@ -1,3 +1,4 @@
+/* See admin.h. */
 #include "control/admin.h"
 
 #include "base/clock.h"
@@ -219,9 +220,9 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
 
 bool admin_start(struct admin *admin)
 {
-    admin->listener = evconnlistener_new(admin->control->base, on_accept, admin,
-                                         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0,
-                                         admin->fd);
+    admin->listener =
+        evconnlistener_new(admin->control->base, on_accept, admin,
+                           LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, admin->fd);
     return admin->listener != NULL;
 }
 
@@ -230,8 +231,7 @@ void admin_free(struct admin *admin)
     if (admin == NULL) {
         return;
     }
-    list_each_safe(at, after, &admin->sessions)
-    {
+    list_each_safe (at, after, &admin->sessions) {
         session_free(list_entry(at, struct session, link));
     }
     if (admin->listener != NULL) {

@@ -1,3 +1,4 @@
+/* See control/admin_member.h. */
 #include "control/admin_member.h"
 
 #include "base/clock.h"
@@ -21,8 +22,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     if (health->next_probe_at_us != HEALTH_NEVER) {
         uint64_t at_us = health->next_probe_at_us;
 
-        snprintf(next, sizeof(next), "%.1fs",
-                 (double)(at_us > now_us ? at_us - now_us : 0) / 1e6);
+        snprintf(next, sizeof(next), "%.1fs", (double)(at_us > now_us ? at_us - now_us : 0) / 1e6);
     }
     evbuffer_add_printf(
         out, "SERVER %s/%s %s state=%s since=%.1fs share=%.3f%% failures=%u next_probe=%s",
@@ -31,10 +31,10 @@ static void add_server(struct evbuffer *out, const struct member *member, double
         member_state_text(member), (double)(now_us - member->phase_since_us) / 1e6, share * 100,
         health->failures, next);
     metrics_read_server(member->control, member->server, &totals);
-    evbuffer_add_printf(out, " connections=%" PRIu64 " in_flight=%" PRIu64 " requests=%" PRIu64
-                             " errors=%" PRIu64,
-                        totals.values[SERVER_CONNECTIONS], totals.values[SERVER_IN_FLIGHT],
-                        totals.values[SERVER_REQUESTS], totals.errors_sum);
+    evbuffer_add_printf(
+        out, " connections=%" PRIu64 " in_flight=%" PRIu64 " requests=%" PRIu64 " errors=%" PRIu64,
+        totals.values[SERVER_CONNECTIONS], totals.values[SERVER_IN_FLIGHT],
+        totals.values[SERVER_REQUESTS], totals.errors_sum);
     evbuffer_add_printf(out, " to_delete=%" PRIu64 " replayed=%" PRIu64 " cause=\"%s\"",
                         member_keys_to_delete(member), member->replayed_total,
                         is_live ? "" : health_cause_text(health->cause));

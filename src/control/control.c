@@ -1,3 +1,4 @@
+/* See control/control.h. */
 #include "control/control.h"
 
 #include "base/clock.h"
@@ -183,8 +184,8 @@ static bool init_events(struct control *control)
     if (control->base == NULL || !mailbox_init(&control->mailbox)) {
         return false;
     }
-    control->mail_event = event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST,
-                                    on_mail, control);
+    control->mail_event =
+        event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST, on_mail, control);
     control->drain_timer = evtimer_new(control->base, on_drain_timeout, control);
     if (control->mail_event == NULL || control->drain_timer == NULL) {
         return false;
@@ -263,6 +264,7 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         }
     }
     /* the clients' last: who finds them open finds the others open too */
+    /* last: who sees the proxy listen may turn to its other ports at once */
     if (!rebuild_open_listens(control, control->config, error, error_size)) {
         return false;
     }

@@ -1,3 +1,4 @@
+/* See control/member.h. */
 #include "control/member.h"
 
 #include "base/clock.h"
@@ -166,8 +167,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void)what;
     apply(member, &event);
     if (health_wants_probe(&member->health, clock_us()) && !prober_is_busy(member->prober)) {
-        uint32_t count = resolver_lookup(member->control->resolver, &member->server->address,
-                                         endpoints);
+        uint32_t count =
+            resolver_lookup(member->control->resolver, &member->server->address, endpoints);
 
         event.kind = HEALTH_PROBE_BEGUN;
         apply(member, &event);

@@ -31,27 +31,27 @@ struct member {
     struct health health;
     struct health_rules rules;
     struct prober *prober;
-    struct event *timer;            /* health's next moment */
-    struct event *step_timer;       /* a step that takes too long */
+    struct event *timer;      /* health's next moment */
+    struct event *step_timer; /* a step that takes too long */
     enum member_phase phase;
     uint64_t phase_since_us;
-    uint64_t out_since_us;          /* when it last stopped being live */
-    unsigned surrenders_due;        /* workers that have not answered yet ... */
-    uint32_t ticket;                /* ... what they were asked last */
-    bool is_gate_open;              /* OUT: nobody may stand in, so its requests fail */
-    bool has_restarted;             /* since it left: its process is another one, and empty */
-    bool is_tainted;                /* stand-ins hold keys of its that could not be noted */
-    bool has_debts;                 /* stand-ins still have to lose its keys */
+    uint64_t out_since_us;   /* when it last stopped being live */
+    unsigned surrenders_due; /* workers that have not answered yet ... */
+    uint32_t ticket;         /* ... what they were asked last */
+    bool is_gate_open;       /* OUT: nobody may stand in, so its requests fail */
+    bool has_restarted;      /* since it left: its process is another one, and empty */
+    bool is_tainted;         /* stand-ins hold keys of its that could not be noted */
+    bool has_debts;          /* stand-ins still have to lose its keys */
     bool needs_flush;
-    struct journal_entry *deletes;  /* keys to be deleted from it */
+    struct journal_entry *deletes;   /* keys to be deleted from it */
     struct journal_entry *replaying; /* those of them that are on the way */
     bool is_flushing;
-    struct journal_entry *owed;     /* keys to be deleted from its stand-ins once it is live */
+    struct journal_entry *owed; /* keys to be deleted from its stand-ins once it is live */
     uint64_t owed_count;
     uint64_t delete_count;
     uint64_t replayed_total;
     struct replayer *replayer;
-    uint64_t adoption;              /* the last topology it was seen in */
+    uint64_t adoption; /* the last topology it was seen in */
 };
 
 /* Makes members for every server of the published topology, drops those of others. */

@@ -1,3 +1,4 @@
+/* See control/process.h. */
 #include "control/process.h"
 
 #include "base/log.h"
@@ -71,8 +72,8 @@ bool process_write_pidfile(const struct config *config, char *error, size_t erro
 
 void process_remove_pidfile(const struct config *config)
 {
-    if (config->pidfile != NULL && pidfile_owner == getpid() &&
-        unlink(config->pidfile) == -1 && errno != EACCES) {
+    if (config->pidfile != NULL && pidfile_owner == getpid() && unlink(config->pidfile) == -1 &&
+        errno != EACCES) {
         log_warn("cannot remove the pid file %s: %s", config->pidfile, strerror(errno));
     }
 }

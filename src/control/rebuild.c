@@ -1,3 +1,4 @@
+/* See control/rebuild.h. */
 #include "control/rebuild.h"
 
 #include "base/log.h"
@@ -12,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct listen_socket *find_open(const struct control *control,
-                                       const struct address *address)
+static struct listen_socket *find_open(const struct control *control, const struct address *address)
 {
     const struct topology *current = control->slot.current;
 
@@ -105,8 +105,7 @@ static enum server_standing source_standing(void *arg, struct topology_server *a
     return member != NULL ? member_standing(member, at) : STANDING_LIVE;
 }
 
-static uint32_t source_resolve(void *arg, const struct address *address,
-                               struct endpoint *endpoints)
+static uint32_t source_resolve(void *arg, const struct address *address, struct endpoint *endpoints)
 {
     struct control *control = arg;
 

@@ -1,3 +1,4 @@
+/* See control/reload.h. */
 #include "control/reload.h"
 
 #include "base/clock.h"

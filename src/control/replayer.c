@@ -1,3 +1,4 @@
+/* See control/replayer.h. */
 #include "control/replayer.h"
 
 #include "base/log.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 
 enum {
-    BATCH = 512,         /* deletes under way */
+    BATCH = 512, /* deletes under way */
     LINE_BYTES_MAX = 2048,
 };
 

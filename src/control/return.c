@@ -1,3 +1,4 @@
+/* See control/return.h. */
 #include "control/return.h"
 
 #include "base/clock.h"
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 
 enum {
-    GATE_MAX_MS = 1000,        /* a gate closed for longer is opened again */
-    LATE_MAX_MS = 10000,       /* to wait for what was sent before; then it is cut off */
-    REPLAY_IDLE_US = 1000000,  /* the longest silence of a server while it is brought up to date */
-    ENTRIES_MAX = 4 << 20,     /* keys kept here for one server; more, and it is flushed */
+    GATE_MAX_MS = 1000,       /* a gate closed for longer is opened again */
+    LATE_MAX_MS = 10000,      /* to wait for what was sent before; then it is cut off */
+    REPLAY_IDLE_US = 1000000, /* the longest silence of a server while it is brought up to date */
+    ENTRIES_MAX = 4 << 20,    /* keys kept here for one server; more, and it is flushed */
 };
 
 static void set_phase(struct member *member, enum member_phase next)
@@ -84,8 +85,7 @@ static bool pool_has_debts(const struct member *member)
         const struct member *other = control->members[i];
 
         if (other != NULL && other != member && other->pool == member->pool &&
-            other->phase == MEMBER_LIVE &&
-            (other->deletes != NULL || other->replaying != NULL)) {
+            other->phase == MEMBER_LIVE && (other->deletes != NULL || other->replaying != NULL)) {
             return true;
         }
     }
@@ -143,8 +143,8 @@ static void leave_done(struct member *member)
         !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.ejections += member->is_gate_open ? 0 : 1;
-    event_log_add(member->control, "server %s is %s: %s%s", member->server->label, member_state_text(member),
-               health_cause_text(member->health.cause), moved);
+    event_log_add(member->control, "server %s is %s: %s%s", member->server->label,
+                  member_state_text(member), health_cause_text(member->health.cause), moved);
     if (member->health.may_rejoin) {
         return_begin(member);
     }
@@ -203,7 +203,8 @@ static void on_replayed(void *arg, bool is_done)
         member->needs_flush = false;
         if (member->phase != MEMBER_LIVE) {
             free_entries(&member->deletes);
-            event_log_add(member->control, "server %s was flushed before its return", member->server->label);
+            event_log_add(member->control, "server %s was flushed before its return",
+                          member->server->label);
         }
     }
     begin_replay(member); /* what came meanwhile, or the next step */
@@ -279,11 +280,11 @@ static void become_live(struct member *member)
     member->has_debts = member->owed != NULL || pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
-    event_log_add(member->control, "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64
-               " keys deleted from it%s%s",
-               member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000),
-               member->delete_count, member->has_restarted ? " (it was restarted empty)" : "",
-               moved);
+    event_log_add(
+        member->control,
+        "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64 " keys deleted from it%s%s",
+        member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000), member->delete_count,
+        member->has_restarted ? " (it was restarted empty)" : "", moved);
     member->delete_count = 0;
     member_rejoined(member);
     settle_debts(member);
@@ -335,9 +336,8 @@ static void begin_replay(struct member *member)
     if (member->phase == MEMBER_RETURNING) {
         evtimer_del(member->step_timer); /* the replayer has a patience of its own */
     }
-    member->replayer =
-        replayer_start(member->control->base, endpoints, count, member->replaying, flushes,
-                       REPLAY_IDLE_US, on_replayed, member);
+    member->replayer = replayer_start(member->control->base, endpoints, count, member->replaying,
+                                      flushes, REPLAY_IDLE_US, on_replayed, member);
     if (member->replayer == NULL) {
         splice(&member->deletes, &member->replaying);
         if (member->phase == MEMBER_LIVE) {
@@ -369,7 +369,8 @@ void return_begin(struct member *member)
         become_live(member);
         return;
     }
-    event_log_add(member->control, "server %s is well again; it is brought up to date", member->server->label);
+    event_log_add(member->control, "server %s is well again; it is brought up to date",
+                  member->server->label);
     allow_ms(member, LATE_MAX_MS);
     ask_uptime(member);
 }

@@ -166,13 +166,14 @@ static void add_pool(struct control *control, struct evbuffer *out,
     double *shares = calloc(2 * (size_t)pool->server_count, sizeof(shares[0]));
     uint32_t *owners = calloc(count, sizeof(owners[0]));
     char text[256];
-    double *now = shares + pool->server_count;
 
     evbuffer_add_printf(out, "{");
     add_member(out, "name", pool->name);
     evbuffer_add_printf(out, ",");
     add_member(out, "placement", placement_describe(pool->placement, text, sizeof(text)));
     if (shares != NULL && owners != NULL) {
+        double *now = shares + pool->server_count;
+
         placement_shares(pool->placement, NULL, shares);
         placement_shares(pool->placement, pool->live, now);
         evbuffer_add_printf(out, ",\"servers\":[");

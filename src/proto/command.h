@@ -32,11 +32,11 @@ enum command_route {
 
 /* What a server's reply to the request looks like. */
 enum reply_kind {
-    REPLY_LINE,   /* one line */
-    REPLY_VALUES, /* VALUE blocks, then END; or one error line */
-    REPLY_META,   /* VA with a block, or one line of any other code */
+    REPLY_LINE,    /* one line */
+    REPLY_VALUES,  /* VALUE blocks, then END; or one error line */
+    REPLY_META,    /* VA with a block, or one line of any other code */
     REPLY_META_MN, /* nothing or what REPLY_META is, then MN: the server keeps quiet by itself */
-    REPLY_STATS,  /* STAT lines, then END; or one line */
+    REPLY_STATS,   /* STAT lines, then END; or one line */
 };
 
 struct command {

@@ -160,7 +160,8 @@ static enum reply_event read_final(const struct reply_parser *parser, struct sli
             return REPLY_BROKEN;
         }
         reply->code = final->code;
-        if ((parser->kind == REPLY_META || parser->kind == REPLY_META_MN) && final->code != CODE_ME && line.len > final->text_len) {
+        if ((parser->kind == REPLY_META || parser->kind == REPLY_META_MN) &&
+            final->code != CODE_ME && line.len > final->text_len) {
             size_t skip = final->text_len + 1;
 
             read_flags(slice_make(line.data + skip, line.len - skip), reply);
@@ -251,7 +252,8 @@ enum reply_event reply_parse(struct reply_parser *parser, const char *data, size
     return read_line(parser, line, max_value_bytes, reply);
 }
 
-/* Reads digits up to end, of which most fit in 64 bits for sure; NULL where there is none or more. */
+/* Reads digits up to end, of which most fit in 64 bits for sure; NULL where there is none or more.
+ */
 static inline const char *take_digits(const char *at, const char *end, ptrdiff_t most,
                                       uint64_t *value)
 {

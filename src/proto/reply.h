@@ -63,8 +63,9 @@ MUST_CHECK enum reply_event reply_parse(struct reply_parser *parser, const char 
 
 /*
  * The common case in one step: where data begins with a VALUE of this key (no blank, no line end in
- * it), its body and both their line ends, returns how many bytes that is. 0: some of it is not there
- * or is another thing, which is for reply_parse to judge. Takes nothing that reply_parse would not.
+ * it), its body and both their line ends, returns how many bytes that is. 0: some of it is not
+ * there or is another thing, which is for reply_parse to judge. Takes nothing that reply_parse
+ * would not.
  */
 size_t reply_whole_value(const char *data, size_t len, struct slice key, uint64_t max_value_bytes,
                          uint64_t *value_bytes);

@@ -67,9 +67,9 @@ struct request {
     /* On any route: to be read and dropped behind *consumed, before the answer. */
     size_t swallow_bytes;
 
-    bool noreply;           /* no answer at all, not even an error: answer is empty too */
+    bool noreply;      /* no answer at all, not even an error: answer is empty too */
     bool ends_with_mn; /* line is to be followed by "mn\r\n", and its reply is a REPLY_META_MN */
-    bool quiet;             /* meta q: the replies that reply_is_quiet() names are dropped */
+    bool quiet;        /* meta q: the replies that reply_is_quiet() names are dropped */
     bool is_safe_to_repeat; /* a second sending can change neither items nor replies */
     bool close;             /* close once the answer is out */
     bool is_foreign;        /* binary protocol or HTTP: for the counter */

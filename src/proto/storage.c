@@ -65,10 +65,9 @@ static bool is_sendable(const struct request *request, const struct line *line,
                         const struct storage *storage)
 {
     return line->is_canonical && line->word_count == request->command->words_min &&
-           (storage->is_plain ||
-            (word_is_u64(line->words[WORD_FLAGS], storage->flags) &&
-             word_is_i64(line->words[WORD_EXPTIME], storage->exptime) &&
-             word_is_u64(line->words[WORD_LENGTH], storage->value_bytes))) &&
+           (storage->is_plain || (word_is_u64(line->words[WORD_FLAGS], storage->flags) &&
+                                  word_is_i64(line->words[WORD_EXPTIME], storage->exptime) &&
+                                  word_is_u64(line->words[WORD_LENGTH], storage->value_bytes))) &&
            (request->command->id != COMMAND_CAS ||
             word_is_u64(line->words[WORD_UNIQUE], storage->unique));
 }

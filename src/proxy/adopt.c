@@ -1,3 +1,4 @@
+/* See proxy/adopt.h. */
 #include "proxy/adopt.h"
 
 #include "base/log.h"
@@ -11,8 +12,7 @@
 
 struct listener *adopt_find_listener(struct worker *worker, const struct listen_socket *socket)
 {
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
         if (listener->socket == socket) {
@@ -80,8 +80,7 @@ static void retire_set(struct worker *worker, struct backend_set *set)
 /* What waits for a connection of a retired set goes elsewhere: everything new must be in place. */
 static void send_away_from_retired(struct worker *worker)
 {
-    list_each(at, &worker->retired_sets)
-    {
+    list_each (at, &worker->retired_sets) {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
@@ -180,8 +179,7 @@ static void keep_route(struct listener *listener, const struct topology *before,
 static void adopt_listeners(struct worker *worker, const struct topology *before,
                             const struct topology *topology)
 {
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         list_entry(at, struct listener, link)->is_removed = true;
     }
     for (uint32_t i = 0; i < topology->listener_count; i++) {
@@ -197,8 +195,7 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         listener->route = route;
         listener->is_removed = false;
     }
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
         if (listener->is_removed) {
@@ -217,16 +214,14 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
  */
 static void drop_listeners(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->clients)
-    {
+    list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
 
         if (client->listener->is_removed && client->listener->route->pool_count == 0) {
             client_drain(client);
         }
     }
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
         if (listener->is_removed) {
@@ -241,8 +236,8 @@ void adopt_topology(struct worker *worker)
     struct topology *old = worker->topology;
     struct topology *topology;
 
-    if (old != NULL && atomic_load_explicit(&slot->generation, memory_order_acquire) ==
-                           old->generation) {
+    if (old != NULL &&
+        atomic_load_explicit(&slot->generation, memory_order_acquire) == old->generation) {
         return;
     }
     topology = topology_current(slot);
@@ -263,8 +258,7 @@ void adopt_topology(struct worker *worker)
 
 void adopt_free_retired(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->retired_sets)
-    {
+    list_each_safe (at, after, &worker->retired_sets) {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         const struct backend_set *now = backend_set_of(worker, set->server);
@@ -277,8 +271,7 @@ void adopt_free_retired(struct worker *worker)
             backend_set_free(set);
         }
     }
-    list_each_safe(at, after, &worker->listeners)
-    {
+    list_each_safe (at, after, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
         if (listener->is_removed && listener->clients == 0) {
@@ -290,23 +283,21 @@ void adopt_free_retired(struct worker *worker)
 void adopt_nothing(struct worker *worker)
 {
     drop_servers(worker, NULL);
-    list_each(at, &worker->retired_sets)
-    {
+    list_each (at, &worker->retired_sets) {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
             backend_close(&set->backends[i]);
         }
     }
-    list_each_safe(at, after, &worker->retired_sets) /* no leg points at one any more */
+    list_each_safe (at, after, &worker->retired_sets) /* no leg points at one any more */
     {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         list_remove(&set->retired_link);
         backend_set_free(set);
     }
-    list_each_safe(at, after, &worker->listeners)
-    {
+    list_each_safe (at, after, &worker->listeners) {
         listener_free(list_entry(at, struct listener, link));
     }
     free(worker->sets);

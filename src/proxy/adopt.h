@@ -13,7 +13,8 @@ struct listener;
 /* Adopts what the slot holds, where it is new. */
 void adopt_topology(struct worker *worker);
 
-/* Frees retired sets that have nothing under way any more, and removed listeners without clients. */
+/* Frees retired sets that have nothing under way any more, and removed listeners without clients.
+ */
 void adopt_free_retired(struct worker *worker);
 
 /* Lets go of the topology, all sets and listeners; no client may be left. */

@@ -1,3 +1,4 @@
+/* See proxy/backend.h. */
 #include "proxy/backend.h"
 
 #include "base/log.h"
@@ -291,9 +292,9 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
         log_warn("server %s: %s", backend->set->server->label, leg_cause_text(cause));
     }
     schedule_retry(backend, cause);
-    drop_socket(backend, leg != NULL && leg->is_begun &&
-                             (cause == LEG_TIMEOUT || cause == LEG_BROKEN ||
-                              cause == LEG_OUT_OF_MEMORY));
+    drop_socket(backend,
+                leg != NULL && leg->is_begun &&
+                    (cause == LEG_TIMEOUT || cause == LEG_BROKEN || cause == LEG_OUT_OF_MEMORY));
     while (leg != NULL) {
         struct leg *next = leg->next;
         struct standing *standing = leg->standing;

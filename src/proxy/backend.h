@@ -13,7 +13,7 @@ enum backend_state {
     BACKEND_IDLE,       /* no socket; the next leg opens one */
     BACKEND_CONNECTING, /* legs wait */
     BACKEND_READY,
-    BACKEND_WAITING,    /* no socket until retry_at_us; legs fail fast */
+    BACKEND_WAITING, /* no socket until retry_at_us; legs fail fast */
 };
 
 struct backend {
@@ -24,9 +24,9 @@ struct backend {
     struct watch watch; /* its fd is -1 where there is no socket */
     struct list dirty_link;
 
-    struct leg *first;  /* the pipeline, oldest first */
+    struct leg *first; /* the pipeline, oldest first */
     struct leg *last;
-    struct leg *unsent; /* first not wholly sent; NULL: all are */
+    struct leg *unsent;   /* first not wholly sent; NULL: all are */
     uint32_t unsent_done; /* bytes of unsent that left */
     uint32_t piped;
     uint64_t unsent_bytes;
@@ -45,28 +45,28 @@ struct backend {
     uint64_t last_read_us;
     uint64_t last_reply_us; /* the last whole reply */
     uint32_t backoff_ms;
-    uint32_t endpoint; /* number of the address in use */
-    uint32_t endpoints_tried; /* of this attempt */
-    enum leg_cause last_cause; /* BACKEND_WAITING: why */
+    uint32_t endpoint;           /* number of the address in use */
+    uint32_t endpoints_tried;    /* of this attempt */
+    enum leg_cause last_cause;   /* BACKEND_WAITING: why */
     enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
-    bool was_connected; /* at any time */
-    bool has_replied; /* since it was connected */
+    bool was_connected;          /* at any time */
+    bool has_replied;            /* since it was connected */
 };
 
 /* A worker's connections to one server. */
 struct backend_set {
     struct worker *worker;
-    struct server *server; /* a reference */
+    struct server *server;            /* a reference */
     struct server_counters *counters; /* the server's, this worker's part */
-    const struct topology_pool *pool;     /* in the adopted topology; NULL once removed */
+    const struct topology_pool *pool; /* in the adopted topology; NULL once removed */
     const struct topology_server *entry;
     uint64_t entry_timeout_us; /* the pool's request_timeout, kept when the pool is gone */
-    struct journal journal;  /* what was written on its behalf while it was out */
-    uint32_t bound;          /* legs that name a backend of it */
-    uint32_t standing_in;    /* writes under way elsewhere on its behalf */
+    struct journal journal;    /* what was written on its behalf while it was out */
+    uint32_t bound;            /* legs that name a backend of it */
+    uint32_t standing_in;      /* writes under way elsewhere on its behalf */
     uint64_t last_verdict_us;
-    uint64_t last_alive_us;  /* as told to server->last_reply_us */
-    bool was_cut;            /* its legs were sent away when its standing changed */
+    uint64_t last_alive_us; /* as told to server->last_reply_us */
+    bool was_cut;           /* its legs were sent away when its standing changed */
     struct list retired_link;
     struct list lingering; /* connections given up, until the server has closed them */
     unsigned count;

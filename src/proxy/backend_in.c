@@ -1,3 +1,4 @@
+/* See proxy/backend_in.h. */
 #include "proxy/backend_in.h"
 
 #include "proxy/backend_set.h"
@@ -114,7 +115,8 @@ static bool is_crowded(const char *data, size_t len)
     return len >= sizeof(text) - 1 && memcmp(data, text, sizeof(text) - 1) == 0;
 }
 
-/* A final line of our own asking, or the END of one part of a merged answer, is not the answer's. */
+/* A final line of our own asking, or the END of one part of a merged answer, is not the answer's.
+ */
 static bool is_passed_on(const struct leg *leg, enum reply_code code)
 {
     return leg->kind != REPLY_META_MN && (code != CODE_END || leg->exchange->leg_count == 1);
@@ -212,8 +214,7 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
         if (event == REPLY_NEED_MORE) {
             return taken;
         }
-        if (event == REPLY_BROKEN ||
-            (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
+        if (event == REPLY_BROKEN || (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
             return SIZE_MAX;
         }
         if (event != REPLY_FINAL || is_passed_on(leg, reply.code)) {
@@ -325,8 +326,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
     if (backend->body == NULL) {
         prepare_body(backend);
     }
-    if (backend->is_mid_reply && backend->first != NULL &&
-        !backend->first->exchange->is_released &&
+    if (backend->is_mid_reply && backend->first != NULL && !backend->first->exchange->is_released &&
         list_is_empty(&backend->first->exchange->waiting_link)) {
         list_add_tail(&backend->worker->waiting, &backend->first->exchange->waiting_link);
     }
@@ -334,8 +334,8 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 
 void backend_in_read(struct backend *backend)
 {
-    struct chunk *tail = backend->partial != NULL ? backend->partial
-                                                  : worker_scratch(backend->worker);
+    struct chunk *tail =
+        backend->partial != NULL ? backend->partial : worker_scratch(backend->worker);
     struct iovec iov[2];
     int parts = 0;
     ssize_t n;
@@ -345,8 +345,8 @@ void backend_in_read(struct backend *backend)
         return;
     }
     if (backend->body != NULL) {
-        iov[parts++] = (struct iovec){backend->body->data + backend->body->filled,
-                                      backend->body_left};
+        iov[parts++] =
+            (struct iovec){backend->body->data + backend->body->filled, backend->body_left};
     }
     iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
     n = parts == 1 ? read(backend->watch.fd, iov[0].iov_base, iov[0].iov_len)

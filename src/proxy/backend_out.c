@@ -1,3 +1,4 @@
+/* See proxy/backend_out.h. */
 #include "proxy/backend_out.h"
 
 #include "proxy/backend_set.h"
@@ -70,7 +71,7 @@ struct gathering {
     struct iovec iov[64];
     int count;
     char *buffer;
-    size_t used;  /* of buffer */
+    size_t used; /* of buffer */
     size_t total;
 };
 

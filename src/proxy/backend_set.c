@@ -1,3 +1,4 @@
+/* See proxy/backend_set.h. */
 #include "proxy/backend_set.h"
 
 #include "proxy/linger.h"
@@ -56,7 +57,8 @@ struct backend_set *backend_set_of(const struct worker *worker, const struct ser
     return set != NULL && set->server == server ? set : NULL;
 }
 
-/* Sets of the same server that were replaced, and have something under way still, are part of it. */
+/* Sets of the same server that were replaced, and have something under way still, are part of it.
+ */
 static bool is_part_quiet(const struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
@@ -74,8 +76,7 @@ bool backend_set_is_idle(const struct backend_set *set)
 
 bool backend_set_lingers(const struct backend_set *set)
 {
-    list_each(at, &set->worker->retired_sets)
-    {
+    list_each (at, &set->worker->retired_sets) {
         const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
 
         if (old->server == set->server && !list_is_empty(&old->lingering)) {
@@ -87,8 +88,7 @@ bool backend_set_lingers(const struct backend_set *set)
 
 bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too)
 {
-    list_each(at, &set->worker->retired_sets)
-    {
+    list_each (at, &set->worker->retired_sets) {
         const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
 
         if (old->server == set->server &&
@@ -146,8 +146,7 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
 bool backend_set_has_standin(const struct backend_set *set)
 {
     for (uint32_t s = 0; set->pool != NULL && s < set->pool->server_count; s++) {
-        const struct backend_set *other =
-            set->worker->sets[set->pool->servers[s].server->slot];
+        const struct backend_set *other = set->worker->sets[set->pool->servers[s].server->slot];
 
         for (unsigned i = 0; other != set && i < other->count; i++) {
             if (other->backends[i].state == BACKEND_READY) {

@@ -1,3 +1,4 @@
+/* See proxy/client.h. */
 #include "proxy/client.h"
 
 #include "base/log.h"

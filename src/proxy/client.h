@@ -9,10 +9,10 @@
 #include "proxy/exchange.h"
 
 enum {
-    CLIENT_EXCHANGES_MAX = 1024,       /* under way for one client; more are read later */
-    CLIENT_EXCHANGES_FIRST = 64,       /* the same while the size of its replies is not known */
-    CLIENT_OUTPUT_MAX = 1 << 20,       /* bytes not taken by the client before it is read no more */
-    CLIENT_IN_FLIGHT_BYTES = 4 << 20,  /* expected replies under way, by the client's average */
+    CLIENT_EXCHANGES_MAX = 1024,      /* under way for one client; more are read later */
+    CLIENT_EXCHANGES_FIRST = 64,      /* the same while the size of its replies is not known */
+    CLIENT_OUTPUT_MAX = 1 << 20,      /* bytes not taken by the client before it is read no more */
+    CLIENT_IN_FLIGHT_BYTES = 4 << 20, /* expected replies under way, by the client's average */
     CLIENT_LINGER_US = 1000000,
 };
 
@@ -26,32 +26,32 @@ enum client_state {
 struct listener;
 
 struct client {
-    struct list link;       /* worker's clients, or retired */
+    struct list link; /* worker's clients, or retired */
     struct list dirty_link;
     struct list resumed_link;
     struct worker *worker;
     struct listener *listener;
     struct watch watch;
     uint8_t state;
-    bool is_first;          /* nothing parsed yet */
-    bool is_paused;         /* reads no more until exchanges finish or output is taken */
-    bool lingers;           /* close gently: the peer may still be sending */
+    bool is_first;  /* nothing parsed yet */
+    bool is_paused; /* reads no more until exchanges finish or output is taken */
+    bool lingers;   /* close gently: the peer may still be sending */
     bool at_eof;
-    bool is_draining;       /* to be closed once what it has sent is answered */
-    bool is_releasing;      /* client_release is under way */
-    bool is_broken;         /* to be retired at the end of the tick */
-    uint32_t number;        /* pins it to one of several connections */
+    bool is_draining;  /* to be closed once what it has sent is answered */
+    bool is_releasing; /* client_release is under way */
+    bool is_broken;    /* to be retired at the end of the tick */
+    uint32_t number;   /* pins it to one of several connections */
     uint32_t exchange_count;
     uint32_t exchange_limit;
     uint32_t reply_average; /* bytes of a reply, lately */
     struct exchange *first; /* in order */
     struct exchange *last;
     struct outq out;
-    struct chunk *held;     /* bytes read and not parsed */
+    struct chunk *held; /* bytes read and not parsed */
     uint32_t held_start;
-    size_t scanned;         /* of held, searched for a newline */
-    size_t need_bytes;      /* total of the request held, where known */
-    size_t swallow_bytes;   /* to be dropped ... */
+    size_t scanned;              /* of held, searched for a newline */
+    size_t need_bytes;           /* total of the request held, where known */
+    size_t swallow_bytes;        /* to be dropped ... */
     struct exchange *swallowing; /* ... before this is answered */
     uint64_t active_us;
     uint64_t since_us; /* accepted */

@@ -1,3 +1,4 @@
+/* See proxy/deadline.h. */
 #include "proxy/deadline.h"
 
 #include "proxy/backend_set.h"
@@ -46,7 +47,7 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
             count(&backend->worker->counters, COUNTER_TIMEOUTS);
             if (leg->is_begun) {
                 backend_set_blame(backend->set, LEG_TIMEOUT,
-                             leg->deadline_us - backend->set->entry_timeout_us);
+                                  leg->deadline_us - backend->set->entry_timeout_us);
                 before = leg;
             } else {
                 pipeline_remove_unsent(backend, before, leg);

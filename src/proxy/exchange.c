@@ -1,3 +1,4 @@
+/* See proxy/exchange.h. */
 #include "proxy/exchange.h"
 
 #include "proxy/backend_set.h"
@@ -13,8 +14,8 @@
 
 enum {
     FREE_EXCHANGES_MAX = 2048, /* given back every second */
-    TRIES_SAME = 1, /* a leg that broke off is tried once more on its own server ... */
-    TRIES_MAX = 2,  /* ... and then once on the next */
+    TRIES_SAME = 1,            /* a leg that broke off is tried once more on its own server ... */
+    TRIES_MAX = 2,             /* ... and then once on the next */
 };
 
 struct exchange *exchange_new(struct worker *worker, struct client *client,
@@ -225,14 +226,13 @@ static bool keep_request(struct exchange *exchange, const struct request *reques
     if (request->ends_with_mn) {
         leg->value = (struct piece){"mn\r\n", NULL, 4, 0};
     } else if (request->value.len > 0) {
-        leg->value = (struct piece){request->value.data, chunk_ref(chunk),
-                                    (uint32_t)request->value.len, 0};
+        leg->value =
+            (struct piece){request->value.data, chunk_ref(chunk), (uint32_t)request->value.len, 0};
     }
     return true;
 }
 
-static bool start_key(struct exchange *exchange, const struct request *request,
-                      struct chunk *chunk)
+static bool start_key(struct exchange *exchange, const struct request *request, struct chunk *chunk)
 {
     struct leg *leg = &exchange->first;
 

@@ -25,34 +25,34 @@ struct leg {
     struct leg *next; /* in the backend's pipeline */
     struct exchange *exchange;
     struct backend *backend;
-    struct piece line;  /* to send; kept until the reply where keys are checked or may be resent */
+    struct piece line; /* to send; kept until the reply where keys are checked or may be resent */
     struct piece value;
     uint64_t deadline_us;
     uint64_t queued_us;
-    const char *next_key;  /* VALUES: where in line the next key to be answered is looked for */
-    uint32_t next_ordinal; /* its number among the leg's keys */
-    uint32_t value_ordinal; /* of the value being read */
-    uint32_t taken;        /* merging: pieces of replies used up */
+    const char *next_key;      /* VALUES: where in line the next key to be answered is looked for */
+    uint32_t next_ordinal;     /* its number among the leg's keys */
+    uint32_t value_ordinal;    /* of the value being read */
+    uint32_t taken;            /* merging: pieces of replies used up */
     struct standing *standing; /* the out servers this write stands in for; NULL: none */
     uint32_t hits;
-    uint32_t key_count;    /* a retrieval's keys on this leg */
-    uint32_t keys_at;      /* where in line the first key stands */
-    uint8_t kind;          /* enum reply_kind */
-    uint8_t code;          /* enum reply_code, once done */
-    uint8_t cause;         /* enum leg_cause, once done */
-    bool is_sent;          /* every byte of it left */
-    bool is_begun;         /* some byte of it left */
-    bool is_done;          /* has its reply or its failure: the exchange counts on it no more */
-    bool is_piped;         /* it is in its backend's pipeline */
-    bool is_settled;       /* owns what it has yet to send */
-    bool is_answered;      /* its reply came before all of it was sent */
-    bool is_discarding;    /* what comes is dropped */
-    bool is_held;          /* waits for the next topology */
-    bool skips_keys;       /* its reply is dropped: what keys it names does not matter */
-    bool may_move;         /* a failure may be answered by the key's next server */
+    uint32_t key_count;      /* a retrieval's keys on this leg */
+    uint32_t keys_at;        /* where in line the first key stands */
+    uint8_t kind;            /* enum reply_kind */
+    uint8_t code;            /* enum reply_code, once done */
+    uint8_t cause;           /* enum leg_cause, once done */
+    bool is_sent;            /* every byte of it left */
+    bool is_begun;           /* some byte of it left */
+    bool is_done;            /* has its reply or its failure: the exchange counts on it no more */
+    bool is_piped;           /* it is in its backend's pipeline */
+    bool is_settled;         /* owns what it has yet to send */
+    bool is_answered;        /* its reply came before all of it was sent */
+    bool is_discarding;      /* what comes is dropped */
+    bool is_held;            /* waits for the next topology */
+    bool skips_keys;         /* its reply is dropped: what keys it names does not matter */
+    bool may_move;           /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
-    uint8_t tries;         /* sendings after the first */
-    struct outq replies;   /* what came, piece by piece; of a multi-get the values only */
+    uint8_t tries;           /* sendings after the first */
+    struct outq replies;     /* what came, piece by piece; of a multi-get the values only */
 };
 
 struct exchange {
@@ -64,12 +64,12 @@ struct exchange {
     struct list waiting_link;
     uint64_t started_us;
     uint32_t leg_count;
-    uint32_t legs_open;    /* not done */
-    uint32_t legs_piped;   /* in pipelines: keep the exchange alive */
+    uint32_t legs_open;  /* not done */
+    uint32_t legs_piped; /* in pipelines: keep the exchange alive */
     uint32_t key_count;
-    struct leg *legs;      /* &first, or malloc'ed */
-    uint32_t *leg_of_key;  /* multi-get over several legs: leg number by key */
-    bool is_write;         /* may change what the server holds */
+    struct leg *legs;     /* &first, or malloc'ed */
+    uint32_t *leg_of_key; /* multi-get over several legs: leg number by key */
+    bool is_write;        /* may change what the server holds */
     bool noreply;
     bool quiet;
     bool is_safe_to_repeat;

@@ -1,3 +1,4 @@
+/* See proxy/journal.h. */
 #include "proxy/journal.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* See proxy/linger.h. */
 #include "proxy/linger.h"
 
 #include <errno.h>
@@ -56,8 +57,7 @@ void linger_stop_old(struct backend_set *set)
 {
     const struct linger at_once = {.l_onoff = 1};
 
-    list_each_safe(at, after, &set->lingering)
-    {
+    list_each_safe (at, after, &set->lingering) {
         struct given_up *linger = list_entry(at, struct given_up, link);
 
         if (set->worker->now_us - linger->since_us >= LINGER_MAX_US) {
@@ -69,8 +69,7 @@ void linger_stop_old(struct backend_set *set)
 
 void linger_stop_all(struct backend_set *set)
 {
-    list_each_safe(at, after, &set->lingering)
-    {
+    list_each_safe (at, after, &set->lingering) {
         end(list_entry(at, struct given_up, link));
     }
 }

@@ -1,3 +1,4 @@
+/* See proxy/listener.h. */
 #include "proxy/listener.h"
 
 #include "base/log.h"
@@ -11,7 +12,7 @@
 enum {
     ACCEPTS_A_TICK = 64,
     REFUSED_READS = 64, /* of what a refused client has sent, lest a reset overtakes the reason */
-    SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
+    SPREAD = 2,         /* a worker keeps a new client unless another holds so many fewer */
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
@@ -162,8 +163,7 @@ static void on_ready(struct watch *watch, uint32_t events)
         if (peer == -1) {
             if (errno == EINVAL) {
                 listener_stop(listener); /* the socket was shut: the proxy stops */
-            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-                       errno == ENOMEM) {
+            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 pause_accepting(listener, errno);
             }
             return; /* none left, or one that was gone already */

@@ -10,12 +10,12 @@
 struct listener {
     struct list link;
     struct worker *worker;
-    struct listen_socket *socket;           /* a reference */
-    const struct topology_listener *route;  /* in the adopted topology; or kept_route */
-    struct topology_listener kept_route;    /* is_removed: the pools that its clients still reach */
-    struct watch watch; /* its fd is -1 once stopped */
+    struct listen_socket *socket;          /* a reference */
+    const struct topology_listener *route; /* in the adopted topology; or kept_route */
+    struct topology_listener kept_route;   /* is_removed: the pools that its clients still reach */
+    struct watch watch;                    /* its fd is -1 once stopped */
     bool is_paused;
-    bool is_removed; /* the adopted topology does not know it: it goes with its last client */
+    bool is_removed;  /* the adopted topology does not know it: it goes with its last client */
     bool allow_flush; /* every pool behind it does */
     uint32_t clients; /* of this worker that came through it */
 };

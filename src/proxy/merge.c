@@ -1,3 +1,4 @@
+/* See proxy/merge.h. */
 #include "proxy/merge.h"
 
 #include "proxy/backend.h"

@@ -1,3 +1,4 @@
+/* See proxy/pipeline.h. */
 #include "proxy/pipeline.h"
 
 #include "proxy/backend_set.h"

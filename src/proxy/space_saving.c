@@ -3,54 +3,43 @@
 
 #include <assert.h>
 
+static void look_anew(struct space_saving *sketch)
+{
+    sketch->cursor = 0;
+    sketch->rarest = 0;
+    sketch->next_rare = UINT64_MAX;
+}
+
 void space_saving_init(struct space_saving *sketch)
 {
     sketch->total = 0;
     sketch->used = 0;
+    look_anew(sketch);
     memset(sketch->slots, 0xff, sizeof(sketch->slots));
 }
 
-static void put(struct space_saving *sketch, uint32_t at, uint16_t key)
+/*
+ * A key that has the least count. Goes round and round: whoever has the least count is met in this
+ * round, and the least count of the next round is known by its end. Most keys are about equally
+ * rare, so that one or two are looked at.
+ */
+static uint16_t rarest(struct space_saving *sketch)
 {
-    sketch->heap[at] = key;
-    sketch->keys[key].in_heap = (uint16_t)at;
-}
-
-/* The key at that place of the heap has grown: moves it away from the head. */
-static void sink(struct space_saving *sketch, uint32_t at)
-{
-    uint16_t key = sketch->heap[at];
-    uint64_t count = sketch->keys[key].count;
-
     for (;;) {
-        uint32_t child = 2 * at + 1;
+        while (sketch->cursor < SPACE_SAVING_KEYS) {
+            uint32_t at = sketch->cursor++;
 
-        if (child >= sketch->used) {
-            break;
+            if (sketch->counts[at] == sketch->rarest) {
+                return (uint16_t)at;
+            }
+            if (sketch->counts[at] < sketch->next_rare) {
+                sketch->next_rare = sketch->counts[at];
+            }
         }
-        if (child + 1 < sketch->used &&
-            sketch->keys[sketch->heap[child + 1]].count < sketch->keys[sketch->heap[child]].count) {
-            child++;
-        }
-        if (sketch->keys[sketch->heap[child]].count >= count) {
-            break;
-        }
-        put(sketch, at, sketch->heap[child]);
-        at = child;
+        sketch->cursor = 0;
+        sketch->rarest = sketch->next_rare;
+        sketch->next_rare = UINT64_MAX;
     }
-    put(sketch, at, key);
-}
-
-static void rise(struct space_saving *sketch, uint32_t at)
-{
-    uint16_t key = sketch->heap[at];
-    uint64_t count = sketch->keys[key].count;
-
-    while (at > 0 && sketch->keys[sketch->heap[(at - 1) / 2]].count > count) {
-        put(sketch, at, sketch->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    put(sketch, at, key);
 }
 
 static uint16_t *slot_of(struct space_saving *sketch, uint32_t hash)
@@ -93,41 +82,46 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         kept = &sketch->keys[number];
         if (kept->hash == hash && kept->len == key.len &&
             memcmp(kept->key, key.data, key.len) == 0) {
-            kept->count += weight;
-            sink(sketch, kept->in_heap);
+            sketch->counts[number] += weight;
             return;
         }
         number = kept->next;
     }
     if (sketch->used < SPACE_SAVING_KEYS) {
         number = (uint16_t)sketch->used++;
-        sketch->keys[number].count = weight;
+        sketch->counts[number] = weight;
         sketch->keys[number].error = 0;
         name(sketch, number, key, hash);
-        put(sketch, number, number);
-        rise(sketch, number);
         return;
     }
-    number = sketch->heap[0];
+    number = rarest(sketch);
     forget(sketch, number);
-    sketch->keys[number].error = sketch->keys[number].count;
-    sketch->keys[number].count += weight;
+    sketch->keys[number].error = sketch->counts[number];
+    sketch->counts[number] += weight;
+    if (sketch->counts[number] < sketch->next_rare) {
+        sketch->next_rare = sketch->counts[number];
+    }
     name(sketch, number, key, hash);
-    sink(sketch, 0);
 }
 
 void space_saving_halve(struct space_saving *sketch)
 {
     sketch->total /= 2;
-    for (uint32_t i = 0; i < sketch->used; i++) { /* the order stays that of a heap */
-        sketch->keys[i].count /= 2;
+    look_anew(sketch);
+    for (uint32_t i = 0; i < sketch->used; i++) {
+        sketch->counts[i] /= 2;
         sketch->keys[i].error /= 2;
     }
 }
 
 uint64_t space_saving_floor(const struct space_saving *sketch)
 {
-    return sketch->used < SPACE_SAVING_KEYS ? 0 : sketch->keys[sketch->heap[0]].count;
+    uint64_t floor = UINT64_MAX;
+
+    for (uint32_t i = 0; i < SPACE_SAVING_KEYS; i++) {
+        floor = sketch->counts[i] < floor ? sketch->counts[i] : floor;
+    }
+    return sketch->used < SPACE_SAVING_KEYS ? 0 : floor;
 }
 
 size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t max)
@@ -135,14 +129,14 @@ size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t
     size_t count = 0;
 
     for (uint32_t i = 0; i < sketch->used; i++) {
-        uint64_t mine = sketch->keys[i].count;
-        size_t at = count < max ? count++ : max;
+        uint64_t mine = sketch->counts[i];
+        size_t at;
 
-        if (mine == 0) {
-            count -= at < max;
+        if (mine == 0 || (count == max && sketch->counts[top[max - 1]] >= mine)) {
             continue;
         }
-        while (at > 0 && sketch->keys[top[at - 1]].count < mine) {
+        at = count < max ? count++ : max;
+        while (at > 0 && sketch->counts[top[at - 1]] < mine) {
             if (at < max) {
                 top[at] = top[at - 1];
             }

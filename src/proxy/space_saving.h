@@ -19,11 +19,9 @@ enum {
 };
 
 struct space_saving_key {
-    uint64_t count; /* never below the true count ... */
-    uint64_t error; /* ... nor above it by more than this */
+    uint64_t error; /* the count is not above the true one by more than this */
     uint32_t hash;
-    uint16_t next;    /* of the same slot */
-    uint16_t in_heap; /* where */
+    uint16_t next; /* of the same slot */
     uint8_t len;
     char key[SPACE_SAVING_KEY_MAX];
 };
@@ -31,8 +29,11 @@ struct space_saving_key {
 struct space_saving {
     uint64_t total; /* of all counts that were added */
     uint32_t used;
-    uint16_t heap[SPACE_SAVING_KEYS]; /* the rarest first */
+    uint32_t cursor;    /* where the next of the rarest is looked for ... */
+    uint64_t rarest;    /* ... which has this count ... */
+    uint64_t next_rare; /* ... and the least count passed over on the way */
     uint16_t slots[SPACE_SAVING_SLOTS];
+    uint64_t counts[SPACE_SAVING_KEYS]; /* of the keys; never below the true ones */
     struct space_saving_key keys[SPACE_SAVING_KEYS];
 };
 

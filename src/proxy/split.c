@@ -1,3 +1,4 @@
+/* See proxy/split.h. */
 #include "proxy/split.h"
 
 #include "proxy/backend.h"

@@ -1,3 +1,4 @@
+/* See proxy/standin.h. */
 #include "proxy/standin.h"
 
 #include "base/log.h"
@@ -164,8 +165,7 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
         if (set != NULL) {
             close_all(set);
         }
-        list_each(other, &worker->retired_sets)
-        {
+        list_each (other, &worker->retired_sets) {
             set = list_entry(other, struct backend_set, retired_link);
             if (set->server == mail->server) {
                 close_all(set);
@@ -182,8 +182,7 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
 static bool some_stand_in_lingers(const struct backend_set *set)
 {
     for (uint32_t s = 0; s < set->pool->server_count; s++) {
-        const struct backend_set *other =
-            backend_set_of(set->worker, set->pool->servers[s].server);
+        const struct backend_set *other = backend_set_of(set->worker, set->pool->servers[s].server);
 
         if (set->pool->live[s] == STANDING_LIVE && other != set && backend_set_lingers(other)) {
             return true;
@@ -209,8 +208,7 @@ static bool is_ripe(const struct backend_set *set, enum surrender_quiet quiet)
 
 void standin_surrender(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->surrenders)
-    {
+    list_each_safe (at, after, &worker->surrenders) {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
         struct backend_set *set = backend_set_of(worker, mail->server);
@@ -238,8 +236,7 @@ void standin_surrender(struct worker *worker)
 
 void standin_forget(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->surrenders)
-    {
+    list_each_safe (at, after, &worker->surrenders) {
         struct worker_surrender_mail *mail =
             list_entry(at, struct worker_surrender_mail, mail.link);
 

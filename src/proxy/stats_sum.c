@@ -1,3 +1,4 @@
+/* See stats_sum.h. */
 #include "proxy/stats_sum.h"
 
 #include "proxy/backend.h"
@@ -33,9 +34,9 @@ static const struct {
 
 struct stat {
     struct slice name;
-    struct slice text;  /* as the first server said it */
-    uint64_t number;    /* the sum so far */
-    uint32_t micros;    /* of a time such as rusage_user */
+    struct slice text; /* as the first server said it */
+    uint64_t number;   /* the sum so far */
+    uint32_t micros;   /* of a time such as rusage_user */
     bool is_number;
     bool is_time;
 
@@ -156,9 +157,8 @@ static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
         line.len -= 5;
         blank = memchr(line.data, ' ', line.len);
         stat.name = slice_make(line.data, blank != NULL ? (size_t)(blank - line.data) : line.len);
-        stat.text = blank != NULL
-                        ? slice_make(blank + 1, line.len - stat.name.len - 1)
-                        : slice_make("", 0);
+        stat.text =
+            blank != NULL ? slice_make(blank + 1, line.len - stat.name.len - 1) : slice_make("", 0);
         read_number(&stat);
         stat.rule = rule_of(stat.name, may_sum);
         if (!add(stats, stat, &hint)) {

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 enum {
     SLOW_LEAST_US = 1000,            /* quicker ones are not slow */
     SLOW_AGE_US = 10 * 60 * 1000000, /* older ones are forgotten */
@@ -43,9 +40,27 @@ void trace_free(struct trace *trace)
     }
 }
 
+/* Only the sketch uses it: short, and good enough to spread keys over its slots. */
+static uint32_t hash_of(struct slice key)
+{
+    uint64_t hash = key.len;
+    uint64_t part = 0;
+
+    while (key.len >= sizeof(part)) {
+        memcpy(&part, key.data, sizeof(part));
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+        key = slice_make(key.data + sizeof(part), key.len - sizeof(part));
+    }
+    for (size_t i = 0; i < key.len; i++) {
+        hash = (hash ^ (unsigned char)key.data[i]) * 0x9e3779b97f4a7c15u;
+    }
+    return (uint32_t)(hash >> 32);
+}
+
 void trace_take_key(struct trace *trace, struct slice key)
 {
-    space_saving_add(&trace->hot, key, (uint32_t)XXH3_64bits(key.data, key.len), trace->key_gap);
+    space_saving_add(&trace->hot, key, hash_of(key), trace->key_gap);
     trace->random ^= trace->random << 13;
     trace->random ^= trace->random >> 17;
     trace->random ^= trace->random << 5;
@@ -216,7 +231,7 @@ void trace_publish(struct worker *worker)
     for (size_t i = 0; i < count; i++) {
         const struct space_saving_key *kept = &trace->hot.keys[top[i]];
 
-        published->hot[i].count = kept->count;
+        published->hot[i].count = trace->hot.counts[top[i]];
         published->hot[i].error = kept->error;
         published->hot[i].len = kept->len;
         memcpy(published->hot[i].key, kept->key, kept->len);

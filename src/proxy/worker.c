@@ -1,3 +1,4 @@
+/* See proxy/worker.h. */
 #include "proxy/worker.h"
 
 #include "base/log.h"
@@ -26,8 +27,7 @@ struct chunk *worker_scratch(struct worker *worker)
         worker->scratch = NULL;
     }
     if (worker->scratch == NULL) {
-        worker->scratch =
-            chunk_new(&worker->pool, WORKER_SCRATCH_BYTES - sizeof(struct chunk));
+        worker->scratch = chunk_new(&worker->pool, WORKER_SCRATCH_BYTES - sizeof(struct chunk));
         if (worker->scratch != NULL) {
             worker->scratch->is_shared = true;
         }
@@ -61,8 +61,7 @@ static void expire(struct worker *worker)
 
         next_us = at_us < next_us ? at_us : next_us;
     }
-    list_each(at, &worker->retired_sets)
-    {
+    list_each (at, &worker->retired_sets) {
         struct backend_set *set = list_entry(at, struct backend_set, retired_link);
 
         for (unsigned i = 0; i < set->count; i++) {
@@ -79,8 +78,7 @@ static void close_idle_clients(struct worker *worker)
 {
     uint64_t idle_us = worker->topology->client_idle_timeout_us;
 
-    list_each_safe(at, after, &worker->clients)
-    {
+    list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
         uint64_t silent_us = worker->now_us - client->active_us;
 
@@ -101,8 +99,7 @@ static void every_second(struct worker *worker)
     close_idle_clients(worker);
     standin_forget_notes(worker);
     trace_publish(worker);
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
     if (worker->pool.kept_bytes > 0 || worker->wants_trim) {
@@ -125,8 +122,7 @@ static void take_clients(struct worker *worker)
     struct list *at;
 
     while ((at = list_pop(&worker->handed_over)) != NULL) {
-        struct worker_client_mail *mail =
-            list_entry(at, struct worker_client_mail, mail.link);
+        struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
 
         if (listener != NULL && !listener->is_removed && !worker->is_draining) {
@@ -145,12 +141,10 @@ static void take_clients(struct worker *worker)
 static void start_draining(struct worker *worker)
 {
     worker->is_draining = true;
-    list_each(at, &worker->listeners)
-    {
+    list_each (at, &worker->listeners) {
         listener_stop(list_entry(at, struct listener, link));
     }
-    list_each_safe(at, after, &worker->clients)
-    {
+    list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
 
         client_drain(client);
@@ -289,7 +283,7 @@ void worker_tick(struct worker *worker, bool waits)
     worker->now_us = clock_us();
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
-    flush_backends(worker); /* one write for each that is dirty */
+    flush_backends(worker);       /* one write for each that is dirty */
     flush_clients(worker);
     resume_clients(worker);
     settle(worker);
@@ -309,8 +303,7 @@ void worker_begin(struct worker *worker)
 
 void worker_end(struct worker *worker)
 {
-    list_each_safe(at, after, &worker->clients)
-    {
+    list_each_safe (at, after, &worker->clients) {
         client_retire(list_entry(at, struct client, link));
     }
     free_retired(worker);

@@ -43,26 +43,26 @@ struct worker {
     uint32_t set_count;
     struct list listeners;
 
-    struct list handed_over; /* mails with clients that others accepted, until the tick's end */
+    struct list handed_over;   /* mails with clients that others accepted, until the tick's end */
     _Atomic uint32_t arriving; /* those, and the ones still in the mailbox: any thread's */
     struct list clients;
     struct list dirty_clients;
     struct list resumed_clients; /* may parse again what they hold */
     struct list retired_clients;
     struct list dirty_backends;
-    struct list retired_sets;    /* of servers no longer configured */
-    struct list surrenders;      /* journals asked for and not yet ripe */
-    struct leg *first_held;      /* legs whose server is between two standings */
+    struct list retired_sets; /* of servers no longer configured */
+    struct list surrenders;   /* journals asked for and not yet ripe */
+    struct leg *first_held;   /* legs whose server is between two standings */
     struct leg *last_held;
-    struct list waiting;         /* exchanges with reply bytes that were not released yet */
+    struct list waiting; /* exchanges with reply bytes that were not released yet */
     uint32_t client_count;
     uint64_t client_serial;
 
     struct chunk_pool pool;
-    uint64_t memory_max;    /* bytes of the pool in use: this worker's part of max_memory */
-    struct chunk *scratch;  /* reads go here, each behind the last */
-    struct chunk *gather;   /* small replies copied together */
-    char *write_buffer;     /* small requests copied together for a write; only within a flush */
+    uint64_t memory_max;   /* bytes of the pool in use: this worker's part of max_memory */
+    struct chunk *scratch; /* reads go here, each behind the last */
+    struct chunk *gather;  /* small replies copied together */
+    char *write_buffer;    /* small requests copied together for a write; only within a flush */
     struct exchange *free_exchanges;
     uint32_t free_exchange_count;
     uint32_t exchange_count; /* in use */
@@ -71,7 +71,7 @@ struct worker {
     uint64_t now_us;         /* when this tick began */
     uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
     uint64_t second_at_us;   /* when the work of every second is due */
-    bool wants_trim; /* memory was given back to malloc: give it to the system */
+    bool wants_trim;         /* memory was given back to malloc: give it to the system */
     bool is_draining;
     bool is_stopped;
 
@@ -103,7 +103,7 @@ struct worker_surrender_mail {
     uint64_t generation;   /* of the topology that must have been adopted first */
     uint32_t ticket;       /* of the asking; comes back */
     enum surrender_quiet quiet;
-    bool closes;           /* the server's process is another one: its connections are dead */
+    bool closes; /* the server's process is another one: its connections are dead */
     struct journal_entry *entries;
     bool is_overflowed;
     bool needs_flush;
@@ -129,7 +129,7 @@ struct workers {
     struct worker *at;
     unsigned count;
     struct topology_slot *slot;
-    struct mailbox *control; /* told when a worker has stopped, and what servers did */
+    struct mailbox *control;  /* told when a worker has stopped, and what servers did */
     _Atomic uint32_t clients; /* over all workers, for max_clients */
 };
 

@@ -118,7 +118,8 @@ static uint32_t ring_next_live(const struct placement *placement, uint32_t entry
     return PLACEMENT_NONE;
 }
 
-static inline uint32_t find_at(const struct placement *placement, uint64_t place, const uint8_t *live)
+static inline uint32_t find_at(const struct placement *placement, uint64_t place,
+                               const uint8_t *live)
 {
     const uint32_t entry = ring_seek(&placement->ring, place);
     const uint32_t server = placement->ring.entries[entry].server;

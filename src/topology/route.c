@@ -1,10 +1,10 @@
+/* See topology/route.h. */
 #include "topology/route.h"
 
 enum { LIST_MAX = 16 };
 
-static const struct topology_pool *pool_of(const struct topology *topology,
-                                           const struct topology_listener *listener,
-                                           struct slice key)
+static const struct topology_pool *
+pool_of(const struct topology *topology, const struct topology_listener *listener, struct slice key)
 {
     for (uint32_t i = 0; i < listener->pool_count; i++) {
         const struct topology_pool *pool = &topology->pools[listener->pools[i]];

@@ -1,3 +1,4 @@
+/* See topology/server.h. */
 #include "topology/server.h"
 
 #include <assert.h>

@@ -20,8 +20,8 @@ struct server {
     _Atomic(void *) counters; /* the data plane's, or NULL; freed by counters_free */
     void (*_Atomic counters_free)(void *counters);
     _Atomic uint64_t last_reply_us; /* when a worker last had a reply, to some 50 ms */
-    _Atomic uint64_t noted; /* keys that workers have noted for its return and still hold */
-    _Atomic uint32_t version; /* a.b.c as a << 20 | b << 10 | c; 0: not known */
+    _Atomic uint64_t noted;         /* keys that workers have noted for its return and still hold */
+    _Atomic uint32_t version;       /* a.b.c as a << 20 | b << 10 | c; 0: not known */
 };
 
 /* Makes a server with one reference, or NULL out of memory. Texts are copied. */

@@ -1,3 +1,4 @@
+/* See topology/topology.h. */
 #include "topology/topology.h"
 
 #include "topology/pool_placement.h"
@@ -17,8 +18,7 @@ struct listen_socket *listen_socket_get(struct listen_socket *socket)
 
 void listen_socket_put(struct listen_socket *socket)
 {
-    if (socket != NULL &&
-        atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
+    if (socket != NULL && atomic_fetch_sub_explicit(&socket->refs, 1, memory_order_acq_rel) == 1) {
         if (!socket->is_shut) {
             listen_socket_shut(socket);
         }
@@ -38,8 +38,7 @@ void listen_socket_shut(struct listen_socket *socket)
 
 static void placement_share_put(struct placement_share *share)
 {
-    if (share != NULL &&
-        atomic_fetch_sub_explicit(&share->refs, 1, memory_order_acq_rel) == 1) {
+    if (share != NULL && atomic_fetch_sub_explicit(&share->refs, 1, memory_order_acq_rel) == 1) {
         placement_free(share->placement);
         free(share);
     }

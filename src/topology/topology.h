@@ -27,7 +27,8 @@ struct listen_socket {
 struct listen_socket *listen_socket_get(struct listen_socket *socket);
 void listen_socket_put(struct listen_socket *socket);
 
-/* New clients are refused from now on, and the address may be had again, though it is still held. */
+/* New clients are refused from now on, and the address may be had again, though it is still held.
+ */
 void listen_socket_shut(struct listen_socket *socket);
 
 /* A placement shared by generations that differ in nothing it depends on. */

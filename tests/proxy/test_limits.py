@@ -61,8 +61,12 @@ class Memory(ProxyTest):
             client.close()
         if EXACT_MEMORY:
             self.assertLess(peak - before, 120 * 1024)
-            wait_until(lambda: resident_kib(daemon.pid) - before < 16 * 1024, None,
-                       'memory to be given back (%d KiB before, %d at most)' % (before, peak))
+            try:
+                wait_until(lambda: resident_kib(daemon.pid) - before < 16 * 1024)
+            except AssertionError:
+                self.fail('memory is not given back: %d KiB before, %d at most, %d now; buffers %s'
+                          % (before, peak, resident_kib(daemon.pid),
+                             daemon.admin_stats()['buffer_bytes']))
 
     def test_a_client_that_does_not_read_is_not_read_from(self):
         daemon, _ = self.pool_of(1)

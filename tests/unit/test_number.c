@@ -137,10 +137,10 @@ START_TEST(takes_for_plain_only_what_it_would_write)
         ck_assert(readings[_i].is_signed && readings[_i].i64 == plain);
         ck_assert(slice_equals(slice_make(written, number_write_u64(written, plain)), text));
     }
-    ck_assert_int_eq(is_plain, readings[_i].is_unsigned && readings[_i].u64 < 1000000000 &&
-                                   slice_equals(slice_make(written, number_write_u64(
-                                                                        written, readings[_i].u64)),
-                                                text));
+    ck_assert_int_eq(
+        is_plain,
+        readings[_i].is_unsigned && readings[_i].u64 < 1000000000 &&
+            slice_equals(slice_make(written, number_write_u64(written, readings[_i].u64)), text));
 }
 END_TEST
 
