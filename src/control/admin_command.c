@@ -152,6 +152,19 @@ struct slice admin_next_word(struct slice *arguments)
     return word;
 }
 
+/* Answers repeat words of the line, and whoever reads them may be a terminal. */
+static bool has_control_byte(struct slice line)
+{
+    for (size_t i = 0; i < line.len; i++) {
+        unsigned char byte = (unsigned char)line.data[i];
+
+        if (byte < ' ' || byte == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool admin_command_run(struct control *control, struct session *session, struct slice line,
                        struct evbuffer *out)
 {
@@ -159,6 +172,10 @@ bool admin_command_run(struct control *control, struct session *session, struct 
     struct slice word = admin_next_word(&call.arguments);
     const struct admin_row *row = find_row(word);
 
+    if (has_control_byte(line)) {
+        evbuffer_add_printf(out, "ERROR a command has no control bytes in it\r\n");
+        return true;
+    }
     while (call.arguments.len > 0 && call.arguments.data[0] == ' ') {
         call.arguments.data++;
         call.arguments.len--;

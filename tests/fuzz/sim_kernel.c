@@ -1,3 +1,4 @@
+/* See sim_kernel.h. */
 #include "sim_kernel.h"
 
 #include <errno.h>

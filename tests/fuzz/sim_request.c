@@ -1,3 +1,4 @@
+/* See sim_request.h. */
 #include "sim_request.h"
 
 #include "proxy/leg_cause.h"
@@ -61,7 +62,6 @@ const size_t sim_template_count = ARRAY_LEN(sim_templates);
 
 static struct sim_request *requests[REQUESTS_MAX];
 static uint32_t request_count;
-static uint32_t answer_serial;
 static size_t max_value;
 static bool misses;
 static bool runs_out;
@@ -82,7 +82,6 @@ void sim_fail(const char *format, ...)
 void sim_requests_begin(size_t max_value_bytes, bool misses_on_failure, bool may_run_out)
 {
     request_count = 0;
-    answer_serial = 0;
     max_value = max_value_bytes;
     misses = misses_on_failure;
     runs_out = may_run_out;

@@ -1,7 +1,8 @@
+/* See sim_server.h. */
 #include "sim_server.h"
 
+#include "sim_compose.h"
 #include "sim_kernel.h"
-#include "sim_request.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,21 +22,6 @@ enum {
     JUNK_BYTES = 16 << 10,
 };
 
-/* Bytes in order. */
-struct bytes {
-    char *data;
-    size_t len;
-    size_t room;
-};
-
-/* One line that came over a connection and is not answered yet. */
-struct leg {
-    struct sim_request *request; /* NULL: stats or version, which nobody's name is on */
-    bool is_version;
-    unsigned key_count;
-    uint8_t keys[REQUEST_KEYS_MAX];
-};
-
 /* An answer is whole once so many bytes were sent. */
 struct mark {
     struct sim_answer *answer;
@@ -52,12 +38,12 @@ struct conn {
     bool has_spoken;
     bool is_shut;
     bool is_at_eof; /* the worker writes no more */
-    struct leg legs[LEGS_MAX];
+    struct sim_leg legs[LEGS_MAX];
     unsigned leg_count;
     struct mark marks[MARKS_MAX];
     unsigned mark_count;
-    struct bytes in;
-    struct bytes out;
+    struct sim_bytes in;
+    struct sim_bytes out;
     uint64_t sent;
 };
 
@@ -65,39 +51,12 @@ static struct conn *conns[CONNS_MAX];
 static unsigned conn_count;
 static enum sim_connect connects[SIM_SERVERS];
 static int socket_bytes;
-static uint32_t answer_serial;
-
-/* Makes room for more bytes behind those there are. */
-static void reserve(struct bytes *bytes, size_t more)
-{
-    if (bytes->room - bytes->len < more) {
-        bytes->room = (bytes->len + more) * 2;
-        bytes->data = realloc(bytes->data, bytes->room);
-        assert(bytes->data != NULL);
-    }
-}
-
-static void add(struct bytes *bytes, const char *data, size_t len)
-{
-    reserve(bytes, len);
-    memcpy(bytes->data + bytes->len, data, len);
-    bytes->len += len;
-}
-
-/* Drops the first len bytes. */
-static void drop(struct bytes *bytes, size_t len)
-{
-    bytes->len -= len;
-    if (bytes->len > 0) {
-        memmove(bytes->data, bytes->data + len, bytes->len);
-    }
-}
 
 void sim_servers_begin(int buffer_bytes)
 {
     conn_count = 0;
     socket_bytes = buffer_bytes;
-    answer_serial = 0;
+    sim_compose_begin();
     for (unsigned i = 0; i < SIM_SERVERS; i++) {
         connects[i] = CONNECT_AT_ONCE;
     }
@@ -191,31 +150,6 @@ static struct conn *conn_at(unsigned n)
 
 /* ---- what the worker wrote */
 
-static struct slice next_word(struct slice *rest)
-{
-    struct slice word = {rest->data, 0};
-
-    while (word.len < rest->len && rest->data[word.len] != ' ') {
-        word.len++;
-    }
-    rest->data += word.len < rest->len ? word.len + 1 : word.len;
-    rest->len -= word.len < rest->len ? word.len + 1 : word.len;
-    return word;
-}
-
-static bool is_one_of(struct slice word, const char *words)
-{
-    const char *found = words;
-
-    while ((found = strstr(found, " ")) != NULL) {
-        found++;
-        if (strncmp(found, word.data, word.len) == 0 && found[word.len] == ' ') {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Part n of the request has come: a key of a retrieval, a server of a flush_all, or the whole. */
 static void arrive(struct sim_request *request, unsigned n)
 {
@@ -238,12 +172,13 @@ static void arrive(struct sim_request *request, unsigned n)
 }
 
 /* A retrieval's line: some of the keys of one request, in its order. */
-static void take_retrieval(struct leg *leg, const char *data, struct slice keys, size_t prefix_len)
+static void take_retrieval(struct sim_leg *leg, const char *data, struct slice keys,
+                           size_t prefix_len)
 {
     uint32_t at = 0;
 
     while (keys.len > 0) {
-        struct slice word = next_word(&keys);
+        struct slice word = sim_next_word(&keys);
         unsigned n;
         struct sim_request *request = sim_request_find(word, &n);
 
@@ -285,25 +220,25 @@ static size_t take_line(struct conn *conn, const char *data, size_t len)
     const char *newline = memchr(data, '\n', len);
     struct slice rest;
     struct slice verb;
-    struct leg *leg = &conn->legs[conn->leg_count];
+    struct sim_leg *leg = &conn->legs[conn->leg_count];
     size_t bytes;
 
     if (newline == NULL) {
         return 0;
     }
     bytes = (size_t)(newline - data) + 1;
-    *leg = (struct leg){0};
+    *leg = (struct sim_leg){0};
     rest = slice_make(data, bytes - 2);
-    verb = next_word(&rest);
-    if (slice_equals(rest, SLICE("")) && is_one_of(verb, " stats version ")) {
+    verb = sim_next_word(&rest);
+    if (slice_equals(rest, SLICE("")) && sim_is_one_of(verb, " stats version ")) {
         leg->is_version = verb.data[0] == 'v';
-    } else if (is_one_of(verb, " get gets gat gats ")) {
+    } else if (sim_is_one_of(verb, " get gets gat gats ")) {
         if (verb.data[1] == 'a') {
-            next_word(&rest);
+            sim_next_word(&rest);
         }
         take_retrieval(leg, data, rest, (size_t)(rest.data - data));
     } else {
-        struct sim_request *request = find_owner(verb, next_word(&rest));
+        struct sim_request *request = find_owner(verb, sim_next_word(&rest));
 
         if (request == NULL || request->shape == SHAPE_VALUES || request->wire == NULL ||
             memcmp(request->wire, data, len < request->wire_len ? len : request->wire_len) != 0) {
@@ -332,7 +267,7 @@ static void conn_take(struct conn *conn)
         }
         taken += bytes;
     }
-    drop(&conn->in, taken);
+    sim_bytes_drop(&conn->in, taken);
 }
 
 /* Notes what was sent in part over a connection that ends. */
@@ -347,12 +282,12 @@ static void note_half(const struct conn *conn)
     if (rest.len == 0) {
         return;
     }
-    verb = next_word(&rest);
+    verb = sim_next_word(&rest);
     end = memchr(rest.data, '\r', rest.len);
-    if (is_one_of(verb, " gat gats ")) {
-        next_word(&rest);
+    if (sim_is_one_of(verb, " gat gats ")) {
+        sim_next_word(&rest);
     }
-    word = next_word(&rest);
+    word = sim_next_word(&rest);
     if (end != NULL && end < word.data + word.len) {
         word.len = (size_t)(end - word.data);
     }
@@ -368,7 +303,7 @@ static void conn_read(struct conn *conn, int flags)
     while (conn->leg_count < LEGS_MAX) {
         ssize_t n;
 
-        reserve(&conn->in, READ_BYTES);
+        sim_bytes_reserve(&conn->in, READ_BYTES);
         n = recv(conn->fd, conn->in.data + conn->in.len, conn->in.room - conn->in.len, flags);
         if (n <= 0) {
             conn->is_at_eof = n == 0 || errno != EAGAIN;
@@ -413,7 +348,7 @@ void sim_servers_read(void)
 /* Text for the connection, and the answer that is whole once it is out. */
 static void say(struct conn *conn, const char *text, size_t len, struct sim_answer *answer)
 {
-    add(&conn->out, text, len);
+    sim_bytes_add(&conn->out, text, len);
     if (answer != NULL) {
         conn->marks[conn->mark_count++] = (struct mark){answer, conn->sent + conn->out.len};
     }
@@ -430,7 +365,7 @@ static void conn_push(struct conn *conn, size_t bytes)
     }
     conn->has_spoken = true;
     conn->sent += (uint64_t)n;
-    drop(&conn->out, (size_t)n);
+    sim_bytes_drop(&conn->out, (size_t)n);
     while (whole < conn->mark_count && conn->marks[whole].at <= conn->sent) {
         conn->marks[whole++].answer->is_whole = true;
     }
@@ -438,134 +373,19 @@ static void conn_push(struct conn *conn, size_t bytes)
     memmove(conn->marks, conn->marks + whole, conn->mark_count * sizeof(conn->marks[0]));
 }
 
-/* A block that tells which answer it is of. */
-static void add_block(struct bytes *text, size_t len)
-{
-    char serial[24];
-    int n = snprintf(serial, sizeof(serial), "<%u>\r\nEND\r\n", answer_serial);
-    char *block = malloc(len + 2);
-
-    assert(block != NULL);
-    for (size_t i = 0; i < len; i++) {
-        block[i] = serial[i % (size_t)n];
-    }
-    memcpy(block + len, "\r\n", 2);
-    add(text, block, len + 2);
-    free(block);
-}
-
-static void add_value(struct bytes *text, const struct sim_request *request, unsigned key,
-                      size_t len)
-{
-    char head[400];
-    int n = snprintf(head, sizeof(head), "VALUE ");
-
-    sim_request_key(request, key, head + n);
-    n += (int)request->key_bytes;
-    n += snprintf(head + n, sizeof(head) - (size_t)n, " %u %zu%s\r\n", answer_serial, len,
-                  request->wire[3] == 's' ? " 12345" : "");
-    add(text, head, (size_t)n);
-    add_block(text, len);
-}
-
-/* The word number n of words, n wraps; empty where there is none. */
-static struct slice pick(const char *words, unsigned n)
-{
-    struct slice rest = slice_text(words);
-    unsigned count = 0;
-
-    while (rest.len > 0) {
-        next_word(&rest);
-        count++;
-    }
-    rest = slice_text(words);
-    for (unsigned i = 0; count > 0 && i < n % count; i++) {
-        next_word(&rest);
-    }
-    return next_word(&rest);
-}
-
-static void add_code(struct bytes *text, struct slice code, const struct sim_request *request,
-                     size_t size)
-{
-    char line[64];
-
-    if (slice_equals(code, SLICE("#"))) {
-        add(text, line, (size_t)snprintf(line, sizeof(line), "%u\r\n", answer_serial));
-    } else if (slice_equals(code, SLICE("VA"))) {
-        add(text, line,
-            (size_t)snprintf(line, sizeof(line), "VA %zu s%u\r\n", size, answer_serial));
-        add_block(text, size);
-    } else {
-        add(text, code.data, code.len);
-        if (request->shape == SHAPE_META) {
-            add(text, line, (size_t)snprintf(line, sizeof(line), " O%u", answer_serial));
-        }
-        add(text, "\r\n", 2);
-    }
-}
-
-/* A right answer to leg; *values of them, *silenced where the client is not told. */
-static struct bytes compose(const struct leg *leg, uint8_t how, size_t size, unsigned *values,
-                            bool *silenced)
-{
-    static const char *const errors[] = {"SERVER_ERROR out of memory storing object",
-                                         "CLIENT_ERROR no", "ERROR"};
-    struct sim_request *request = leg->request;
-    struct bytes text = {0};
-    char line[80];
-
-    answer_serial++;
-    if (request == NULL) {
-        const char *said =
-            leg->is_version ? "VERSION 1.6.18\r\n" : "STAT pid 1\r\nSTAT total_items 12\r\nEND\r\n";
-
-        add(&text, said, strlen(said));
-    } else if (how >= 250 && how - 250u < ARRAY_LEN(errors)) {
-        const char *error = errors[how - 250u];
-
-        add(&text, line, (size_t)snprintf(line, sizeof(line), "%s %u\r\n", error, answer_serial));
-        if (request->shape == SHAPE_VALUES && error[0] == 'S') {
-            sim_disturb(); /* the values of others are given without these */
-        }
-    } else if (request->shape == SHAPE_VALUES) {
-        for (unsigned i = 0; i < leg->key_count; i++) {
-            if ((how >> i % 7 & 1) == 0) {
-                add_value(&text, request, leg->keys[i], i == 0 ? size : size % 100);
-                ++*values;
-            }
-        }
-        add(&text, "END\r\n", 5);
-    } else {
-        bool is_delete = request->shape == SHAPE_LOCAL; /* of a value too large */
-        struct slice code = is_delete
-                                ? pick(request->wire[0] == 'm' ? "HD NF" : "DELETED NOT_FOUND", how)
-                                : pick(request->template->codes, how);
-
-        add_code(&text, code, request, size);
-        if (request->template->silent != NULL) {
-            char padded[16];
-
-            snprintf(padded, sizeof(padded), " %s ", request->template->silent);
-            *silenced = is_one_of(code, padded);
-        }
-    }
-    return text;
-}
-
 static void conn_answer(struct conn *conn, uint8_t how, size_t size)
 {
-    struct leg *leg = &conn->legs[0];
+    struct sim_leg *leg = &conn->legs[0];
     struct sim_answer *answer = NULL;
     unsigned values = 0;
     bool is_silenced = false;
-    struct bytes text;
+    struct sim_bytes text;
 
     if (conn->leg_count == 0 || conn->is_poisoned || conn->is_shut ||
         conn->mark_count == MARKS_MAX || conn->out.len > OUT_BYTES_MAX / 2) {
         return;
     }
-    text = compose(leg, how, size, &values, &is_silenced);
+    text = sim_compose(leg, how, size, &values, &is_silenced);
     if (leg->request != NULL) {
         answer = sim_request_answer(leg->request, text.data, text.len);
         answer->values = values;
@@ -597,57 +417,17 @@ void sim_server_push(unsigned n, uint32_t bytes)
     }
 }
 
-/* Wrong in a way that shows; nothing in it may reach a client. */
-static void add_broken(struct bytes *text, const struct leg *leg, unsigned kind)
-{
-    static const char *const plain[] = {
-        SIM_POISON " nonsense\r\n",
-        "VALUE " SIM_POISON " 0 6\r\n" SIM_POISON "\r\nEND\r\n",
-        "SERVER_ERROR " SIM_POISON "\n",
-        "VALUE k 0 99999999999999999999\r\n" SIM_POISON "\r\n",
-        "VA 6x k" SIM_POISON "\r\n" SIM_POISON "\r\n",
-        "VALUE k 0 -6\r\n" SIM_POISON "\r\n",
-        "\r\n" SIM_POISON "\r\n",
-    };
-    bool is_values = leg->request != NULL && leg->request->shape == SHAPE_VALUES;
-
-    answer_serial++;
-    if (kind < ARRAY_LEN(plain)) {
-        add(text, plain[kind], strlen(plain[kind]));
-    } else if (kind == 7) {
-        char *line = malloc(9000);
-
-        assert(line != NULL);
-        memset(line, 'P', 9000);
-        add(text, line, 9000);
-        free(line);
-    } else if (kind == 8 || !is_values) {
-        const char *other = is_values ? "STORED\r\n" : "VALUE " SIM_POISON " 0 0\r\n\r\nEND\r\n";
-
-        add(text, other, strlen(other));
-    } else if (kind == 9) { /* longer than it said */
-        add_value(text, leg->request, leg->keys[0], 4);
-        text->len -= 2;
-        add(text, SIM_POISON "\r\nEND\r\n", sizeof(SIM_POISON "\r\nEND\r\n") - 1);
-    } else { /* the last key, and then all the keys again */
-        for (unsigned i = leg->key_count - 1; i < 2 * leg->key_count; i++) {
-            add_value(text, leg->request, leg->keys[i % leg->key_count], 9);
-        }
-        add(text, "END\r\n", 5);
-    }
-}
-
 void sim_server_break(unsigned n, unsigned kind)
 {
     struct conn *conn = conn_at(n);
-    struct bytes text = {0};
+    struct sim_bytes text = {0};
 
     if (conn == NULL || conn->is_poisoned || conn->leg_count == 0 || conn->is_shut ||
         conn->out.len > OUT_BYTES_MAX / 2) {
         return;
     }
     sim_disturb();
-    add_broken(&text, &conn->legs[0], kind % SIM_BREAKS);
+    sim_compose_broken(&text, &conn->legs[0], kind % SIM_BREAKS);
     say(conn, text.data, text.len, NULL);
     free(text.data);
     conn->is_poisoned = true;

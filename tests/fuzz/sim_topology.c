@@ -1,3 +1,4 @@
+/* See sim_topology.h. */
 #include "sim_topology.h"
 
 #include "sim_server.h"
