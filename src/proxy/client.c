@@ -19,6 +19,7 @@ enum {
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
+static void on_readable(struct client *client);
 
 static void mark_dirty(struct client *client)
 {
@@ -54,12 +55,13 @@ static void update_events(struct client *client)
 
 bool client_new(struct worker *worker, struct listener *listener, int fd)
 {
-    struct client *client = calloc(1, sizeof(*client));
+    struct client *client = malloc(sizeof(*client)); /* calloc knows no short way to a small one */
 
     if (client == NULL) {
         close(fd);
         return false;
     }
+    memset(client, 0, sizeof(*client));
     client->worker = worker;
     client->listener = listener;
     client->watch = (struct watch){.on_ready = on_ready, .fd = fd};
@@ -78,6 +80,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     count(&worker->counters, COUNTER_CLIENTS);
     count(&worker->counters, COUNTER_CLIENTS_TOTAL);
     update_events(client);
+    on_readable(client); /* its first request is there more often than not */
     return true;
 }
 
@@ -152,7 +155,9 @@ void client_finish(struct client *client, bool lingers)
     client->lingers = lingers;
     drop_held(client);
     stop_swallowing(client);
-    update_events(client);
+    if (client->first != NULL || !outq_is_empty(&client->out)) {
+        update_events(client);
+    } /* else it ends with this turn */
     mark_dirty(client);
 }
 
@@ -520,7 +525,6 @@ static void end_when_said(struct client *client)
     client->state = CLIENT_LINGERING;
     client->active_us = client->worker->now_us;
     shutdown(client->watch.fd, SHUT_WR);
-    update_events(client);
 }
 
 void client_flush(struct client *client)
@@ -564,6 +568,6 @@ void client_flush(struct client *client)
         return;
     }
     wake_if_room(client);
-    update_events(client);
     end_when_said(client);
+    update_events(client);
 }
