@@ -19,7 +19,7 @@ enum {
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
-static void on_readable(struct client *client);
+static bool on_readable(struct client *client);
 
 static void mark_dirty(struct client *client)
 {
