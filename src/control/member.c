@@ -54,6 +54,7 @@ enum server_standing member_standing(const struct member *member, struct topolog
 {
     at->is_cut = false;
     at->is_alone = member->is_tainted || member->has_debts;
+    at->is_indebted = member->has_debts && !member->is_tainted;
     switch (member->phase) {
     case MEMBER_LIVE:
         return STANDING_LIVE;

@@ -155,7 +155,8 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
         exchange_leg_failed(leg, avoid != NULL ? cause : LEG_NO_SERVER);
         return;
     }
-    leg->is_alone = route.pool->servers[route.server].is_alone;
+    leg->is_alone = route.pool->servers[route.server].is_indebted;
+    leg->may_move &= leg->is_alone || !route.pool->servers[route.server].is_alone;
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }
@@ -538,10 +539,13 @@ static bool is_made_good(const struct leg *leg, enum leg_cause cause)
 {
     const struct backend_set *set = leg->backend != NULL ? leg->backend->set : NULL;
 
-    return set != NULL && set->pool != NULL && leg->kind == REPLY_VALUES &&
-           leg->exchange->key.len == 0 && !leg->exchange->is_write && cause != LEG_TIMEOUT &&
-           cause != LEG_OUT_OF_MEMORY && set->pool->on_failure == ON_FAILURE_EJECT &&
-           !set->entry->is_alone && backend_set_has_standin(set);
+    if (set == NULL || leg->kind != REPLY_VALUES || leg->exchange->key.len > 0 ||
+        leg->exchange->is_write || cause == LEG_TIMEOUT || cause == LEG_OUT_OF_MEMORY) {
+        return false;
+    }
+    return set->pool == NULL /* removed: its keys have new owners, who hold none of them yet */ ||
+           (set->pool->on_failure == ON_FAILURE_EJECT && !set->entry->is_alone &&
+            backend_set_has_standin(set));
 }
 
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause)

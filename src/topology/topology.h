@@ -50,6 +50,7 @@ struct topology_server {
     struct server *server;
     bool is_cut;   /* GATED: what is under way is not waited for */
     bool is_alone; /* other servers may hold old values of its keys: none is asked in its place */
+    bool is_indebted; /* is_alone, but only until its stand-ins have lost some copies */
     struct endpoint endpoints[TOPOLOGY_ENDPOINTS_MAX];
     uint32_t endpoint_count; /* 0: the name does not resolve */
 };

@@ -507,6 +507,7 @@ class ClientsAndTheirOrder(InterleavingTest):
             reader.send(b'set %s 0 0 1\r\nx\r\nget %s x y z\r\n' % (key, key))
             self.wait_under_way(daemon, 3)
             daemon.send_signal(signal.SIGTERM)
+            wait_until(lambda: daemon.log_has('stopping'), None, 'the first signal')
             daemon.send_signal(signal.SIGTERM)
             self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
 

@@ -205,8 +205,7 @@ class Reload(ProxyTest):
         for _ in range(300):
             daemon.send_signal(signal.SIGHUP)
         self.assertEqual(daemon.ask(b'get k\r\n'), b'END\r\n')
-        before = int(daemon.admin_stats()['reloads'])
-        self.assertGreater(before, 0)
+        wait_until(lambda: int(daemon.admin_stats()['reloads']) > 0, None, 'a reload')
 
 
 if __name__ == '__main__':
