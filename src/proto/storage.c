@@ -44,6 +44,7 @@ static bool read_numbers(const struct request *request, const struct line *line,
     uint64_t flags;
     int64_t exptime;
 
+    storage->unique = 0;
     storage->is_plain = read_plain_numbers(line, storage);
     if (storage->is_plain) {
         return request->command->id != COMMAND_CAS ||

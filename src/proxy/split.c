@@ -74,7 +74,8 @@ static uint32_t part_for(struct parts *parts, uint32_t *open_part, uint32_t no_s
     uint32_t slot = has_server ? route.pool->servers[route.server].server->slot : no_server_slot;
     uint32_t part = open_part[slot];
 
-    if (part == NO_LEG || parts->at[part].line_bytes + key_len + 1 > parts->line_max) {
+    if (part == NO_LEG || parts->at == NULL ||
+        parts->at[part].line_bytes + key_len + 1 > parts->line_max) {
         part = parts_add(parts, route);
         if (part == NO_LEG) {
             return NO_LEG;
