@@ -16,7 +16,7 @@ enum {
     TRACE_HOT = 100,            /* most frequent keys published, a worker */
     TRACE_RING = 1024,          /* requests that wait to be seen by whoever watches, a worker */
     TRACE_KEYS_A_SECOND = 2048, /* of more, only a part is looked at ... */
-    TRACE_KEY_GAP_MAX = 8,      /* ... one in so many at least */
+    TRACE_KEY_GAP_MAX = 64,     /* ... one in so many at least */
     TRACE_CLIENT_BYTES = 64,
     TRACE_SERVER_BYTES = 64,
 };
