@@ -121,3 +121,10 @@ int socket_listen(const struct endpoint *endpoint, mode_t mode)
     }
     return fd;
 }
+
+void socket_remove_file(const struct address *address)
+{
+    if (address->is_unix) {
+        unlink(address->host); /* where it may; a later start replaces a stale one */
+    }
+}

@@ -21,4 +21,7 @@ int socket_error(int fd);
  */
 int socket_listen(const struct endpoint *endpoint, mode_t mode);
 
+/* Removes the file of a unix socket that was listened on; nothing for others. */
+void socket_remove_file(const struct address *address);
+
 #endif

@@ -239,5 +239,6 @@ void admin_free(struct admin *admin)
     } else {
         close(admin->fd);
     }
+    socket_remove_file(&admin->control->config->admin.address);
     free(admin);
 }

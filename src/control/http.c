@@ -308,5 +308,6 @@ void http_free(struct http *http)
     if (http->fd != -1) {
         close(http->fd);
     }
+    socket_remove_file(&http->control->config->http.address);
     free(http);
 }

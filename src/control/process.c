@@ -100,6 +100,10 @@ bool process_drop_privileges(const struct config *config, char *error, size_t er
         snprintf(error, error_size, "user %s: only root can change its user", config->user);
         return false;
     }
+    if (config->log_to == LOG_TO_FILE &&
+        chown(config->log_path, user->pw_uid, user->pw_gid) == -1) {
+        log_warn("the log may not be opened again as user %s: %s", config->user, strerror(errno));
+    }
     if (initgroups(user->pw_name, user->pw_gid) == -1 || setgid(user->pw_gid) == -1 ||
         setuid(user->pw_uid) == -1) {
         snprintf(error, error_size, "cannot become user %s: %s", config->user, strerror(errno));
