@@ -18,6 +18,7 @@ enum {
     QUIET = 1 << 1,
     CLOSED = 1 << 2,
     REPEATABLE = 1 << 3,
+    ENDS_WITH_MN = 1 << 10,
     FOREIGN = 1 << 4,
     FIRST = 1 << 5,    /* the first bytes of a client */
     NO_FLUSH = 1 << 6, /* allow_flush = no */
@@ -119,6 +120,7 @@ static inline void check_text(struct slice have, const char *want, struct slice 
 static inline void check_marks(unsigned int marks, struct slice in)
 {
     ck_assert_msg(request.noreply == ((marks & SILENT) != 0), "%s", in.data);
+    ck_assert_msg(request.ends_with_mn == ((marks & ENDS_WITH_MN) != 0), "%s", in.data);
     ck_assert_msg(request.quiet == ((marks & QUIET) != 0), "%s", in.data);
     ck_assert_msg(request.close == ((marks & CLOSED) != 0), "%s", in.data);
     ck_assert_msg(request.is_safe_to_repeat == ((marks & REPEATABLE) != 0), "%s", in.data);

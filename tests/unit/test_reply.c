@@ -93,6 +93,11 @@ static const struct reply_case cases[] = {
     { REPLY_VALUES, BYTES("STORED\r\n"),                "!" },
     { REPLY_VALUES, BYTES("OK\r\n"),                    "!" },
 
+    { REPLY_META_MN, BYTES("MN\r\n"),                   "F18" },
+    { REPLY_META_MN, BYTES("HD\r\nMN\r\n"),             "S F18" },
+    { REPLY_META_MN, BYTES("VA 1\r\n5\r\nMN\r\n"),      "H/1 B3 F18" },
+    { REPLY_META_MN, BYTES("CLIENT_ERROR x\r\nMN\r\n"), "S F18" },
+    { REPLY_META_MN, BYTES("STORED\r\n"),               "!" },
     { REPLY_META,   BYTES("HD\r\n"),                    "F11" },
     { REPLY_META,   BYTES("HD kfoo Oabc t-1\r\n"),      "F11:foo" },
     { REPLY_META,   BYTES("HD kZm9v b\r\n"),            "F11:Zm9v b" },
