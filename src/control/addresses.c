@@ -106,7 +106,10 @@ bool addresses_take(struct addresses *addresses, const struct evutil_addrinfo *a
         keep_family(&now, addresses, AF_INET6);
     }
     qsort(now.at, now.count, sizeof(now.at[0]), compare);
-    is_same = now.count == addresses->count && memcmp(now.at, addresses->at, sizeof(now.at)) == 0;
+    is_same = now.count == addresses->count;
+    for (uint32_t i = 0; is_same && i < now.count; i++) {
+        is_same = compare(&now.at[i], &addresses->at[i]) == 0;
+    }
     *addresses = now;
     return !is_same;
 }

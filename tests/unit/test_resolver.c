@@ -14,6 +14,7 @@
 #include <event2/dns_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -513,6 +514,33 @@ START_TEST(an_edited_hosts_file_is_read_again)
 }
 END_TEST
 
+/* As a daemon does that resolves before it goes to the background. */
+START_TEST(goes_on_in_a_forked_process)
+{
+    struct stand stand;
+    int status;
+    pid_t pid;
+
+    stand_init(&stand, "10.0.0.1");
+    add(&stand, "cache.example:1", OFTEN_US);
+    resolver_wait(stand.resolver, (uint64_t)DEADLINE_S * 1000000);
+    pid = fork();
+    ck_assert_int_ne(pid, -1);
+    if (pid == 0) {
+        alarm(DEADLINE_S);
+        event_reinit(stand.base);
+        stand.v4[0] = "10.0.0.2";
+        while (stand.changes == 0) {
+            turn(&stand);
+        }
+        _exit(strcmp(lookup(&stand, "cache.example:1"), "10.0.0.2:1") == 0 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    stand_fini(&stand);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("resolver");
@@ -536,6 +564,7 @@ int main(void)
     tcase_add_test(tests, changes_that_come_together_are_told_together);
     tcase_add_test(tests, works_without_a_resolv_conf);
     tcase_add_test(tests, an_edited_hosts_file_is_read_again);
+    tcase_add_test(tests, goes_on_in_a_forked_process);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
