@@ -269,9 +269,3 @@ bool endpoint_is_local(const struct endpoint *endpoint)
         return false;
     }
 }
-
-bool endpoint_equals(const struct endpoint *a, const struct endpoint *b)
-{
-    return slice_equals(slice_make((const char *)&a->at, a->len),
-                        slice_make((const char *)&b->at, b->len));
-}

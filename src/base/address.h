@@ -60,8 +60,6 @@ char *address_canonical(const struct address *address, char *out, size_t size);
 /* True for loopback and unix addresses: nothing outside this host reaches them. */
 bool endpoint_is_local(const struct endpoint *endpoint);
 
-bool endpoint_equals(const struct endpoint *a, const struct endpoint *b);
-
 bool address_equals(const struct address *a, const struct address *b);
 
 #endif

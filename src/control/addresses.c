@@ -108,7 +108,7 @@ bool addresses_take(struct addresses *addresses, const struct evutil_addrinfo *a
     qsort(now.at, now.count, sizeof(now.at[0]), compare);
     is_same = now.count == addresses->count;
     for (uint32_t i = 0; is_same && i < now.count; i++) {
-        is_same = endpoint_equals(&now.at[i], &addresses->at[i]);
+        is_same = compare(&now.at[i], &addresses->at[i]) == 0;
     }
     *addresses = now;
     return !is_same;

@@ -108,6 +108,16 @@ static void schedule_probe(struct health *health, uint64_t length, uint64_t now_
     health->next_probe_at_us = now_us + jitter(length, random);
 }
 
+/* The next probe of a server that is up: none where it is judged by its traffic alone. */
+static void schedule_up(struct health *health, const struct health_rules *rules, uint64_t now_us,
+                        uint32_t random)
+{
+    health->next_probe_at_us = HEALTH_NEVER;
+    if (rules->probe_interval_us != 0) {
+        schedule_probe(health, rules->probe_interval_us, now_us, random);
+    }
+}
+
 /* What time spent up forgives. */
 static void fade_flaps(struct health *health, const struct health_rules *rules, uint64_t now_us)
 {
@@ -227,9 +237,7 @@ static enum health_change probe_ok(struct health *health, const struct health_ru
         health->failures = 0;
     }
     if (health->state == HEALTH_UP) {
-        if (rules->probe_interval_us != 0) {
-            schedule_probe(health, interval, now_us, random);
-        }
+        schedule_up(health, rules, now_us, random);
         return HEALTH_SAME;
     }
     health->backoff_us = interval;
@@ -255,9 +263,7 @@ static enum health_change probe_failed(struct health *health, const struct healt
     if (health->state == HEALTH_DOWN) {
         return stay_down(health, rules, event, now_us, random);
     }
-    if (rules->probe_interval_us != 0) {
-        schedule_probe(health, rules->probe_interval_us, now_us, random);
-    }
+    schedule_up(health, rules, now_us, random);
     return count_failure(health, rules, event, now_us, random);
 }
 
@@ -305,10 +311,7 @@ static enum health_change rejoined(struct health *health, const struct health_ru
     health->may_rejoin = false;
     health->has_rejoined = true;
     health->is_restored = false;
-    health->next_probe_at_us = HEALTH_NEVER;
-    if (rules->probe_interval_us != 0) {
-        schedule_probe(health, rules->probe_interval_us, now_us, random);
-    }
+    schedule_up(health, rules, now_us, random);
     return HEALTH_WENT_UP;
 }
 
@@ -319,7 +322,7 @@ static enum health_change rules_changed(struct health *health, const struct heal
     uint64_t soon = now_us + jitter(base_interval(rules), random);
 
     if (health->state == HEALTH_UP) {
-        health->next_probe_at_us = rules->probe_interval_us != 0 ? soon : HEALTH_NEVER;
+        schedule_up(health, rules, now_us, random);
         return HEALTH_SAME;
     }
     health->backoff_us = base_interval(rules);
