@@ -179,7 +179,7 @@ class Reload(ProxyTest):
         load = self.load(daemon, '--rate', 6000, strict=False)
         wait_until(lambda: daemon.admin_sum('^cmd_get$') > 500, None, 'some load')
         first = None
-        rounds = 300 if TIME_FACTOR == 1 else 40
+        rounds = int(os.environ.get("RELOADS", "300")) if TIME_FACTOR == 1 else 40
         for i in range(rounds):
             daemon.servers = list(servers)
             if i % 4 == 1:
