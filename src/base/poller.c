@@ -63,8 +63,8 @@ void poller_drop(struct poller *poller, struct watch *watch)
 void poller_wait(struct poller *poller, int timeout_ms)
 {
     /* not libc's epoll_wait: see io.h */
-    long count = syscall(SYS_epoll_pwait, poller->fd, poller->ready, POLLER_BATCH, timeout_ms,
-                         NULL, 0);
+    long count =
+        syscall(SYS_epoll_pwait, poller->fd, poller->ready, POLLER_BATCH, timeout_ms, NULL, 0);
 
     poller->count = count > 0 ? (int)count : 0; /* else interrupted */
     poller->turn++;

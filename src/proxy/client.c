@@ -451,8 +451,8 @@ static bool on_readable(struct client *client)
         client_retire(client);
         return false;
     }
-    n = io_read(client->watch.fd,
-                &(struct iovec){chunk->data + chunk->filled, chunk_room(chunk)}, 1);
+    n = io_read(client->watch.fd, &(struct iovec){chunk->data + chunk->filled, chunk_room(chunk)},
+                1);
     if (n == 0) {
         on_eof(client);
         return false;
