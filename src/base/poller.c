@@ -1,7 +1,6 @@
 /* See base/poller.h. */
 #include "base/poller.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PREFETCH_AHEAD = 4 };
@@ -62,11 +61,9 @@ void poller_drop(struct poller *poller, struct watch *watch)
 
 void poller_wait(struct poller *poller, int timeout_ms)
 {
-    /* not libc's epoll_wait: see io.h */
-    long count =
-        syscall(SYS_epoll_pwait, poller->fd, poller->ready, POLLER_BATCH, timeout_ms, NULL, 0);
+    int count = epoll_wait(poller->fd, poller->ready, POLLER_BATCH, timeout_ms);
 
-    poller->count = count > 0 ? (int)count : 0; /* else interrupted */
+    poller->count = count > 0 ? count : 0; /* else interrupted */
     poller->turn++;
 }
 

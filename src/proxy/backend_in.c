@@ -1,12 +1,13 @@
 /* See proxy/backend_in.h. */
 #include "proxy/backend_in.h"
 
-#include "base/io.h"
 #include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
 #include "proxy/server_counter.h"
 
 #include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum {
     ALIVE_GAP_US = 50000,
@@ -348,7 +349,8 @@ void backend_in_read(struct backend *backend)
             (struct iovec){backend->body->data + backend->body->filled, backend->body_left};
     }
     iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
-    n = io_read(backend->watch.fd, iov, parts);
+    n = parts == 1 ? read(backend->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                   : readv(backend->watch.fd, iov, parts);
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
     } else if (n == 0) {

@@ -1,12 +1,13 @@
 /* See proxy/backend_out.h. */
 #include "proxy/backend_out.h"
 
-#include "base/io.h"
 #include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
 #include "proxy/server_counter.h"
 
 #include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum { GATHER_MAX = 1024 }; /* a longer piece is written from where it lies */
 
@@ -168,7 +169,8 @@ static void flush(struct backend *backend)
         g.used = 0;
         g.total = 0;
         gather_legs(backend, &g);
-        n = io_write(backend->watch.fd, g.iov, g.count);
+        n = g.count == 1 ? write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
+                         : writev(backend->watch.fd, g.iov, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }

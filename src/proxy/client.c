@@ -1,7 +1,6 @@
 /* See proxy/client.h. */
 #include "proxy/client.h"
 
-#include "base/io.h"
 #include "base/log.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
@@ -451,8 +450,7 @@ static bool on_readable(struct client *client)
         client_retire(client);
         return false;
     }
-    n = io_read(client->watch.fd, &(struct iovec){chunk->data + chunk->filled, chunk_room(chunk)},
-                1);
+    n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
         return false;
@@ -542,7 +540,8 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = io_write(client->watch.fd, iov, parts);
+        ssize_t n = parts == 1 ? write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                               : writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;
