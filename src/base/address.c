@@ -138,7 +138,7 @@ static const char *name_parse(struct address *address, struct slice text, struct
 
 const char *address_parse(struct address *address, struct slice text, int default_port)
 {
-    struct slice rest;
+    struct slice rest = {NULL, 0};
     const char *wrong;
 
     memset(address, 0, sizeof(*address));

@@ -363,9 +363,11 @@ static void end(struct run *run)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    struct run run = {.at = bytes, .end = bytes + len, .traces = getenv("SIM_TRACE") != NULL};
+    /* not on the stack: gcc's sanitizer does not align it there as a worker wants it */
+    static struct run run;
     bool drains = len > 1 && (bytes[1] & 1) != 0;
 
+    run = (struct run){.at = bytes, .end = bytes + len, .traces = getenv("SIM_TRACE") != NULL};
     log_set_level(LOG_LEVEL_ERROR);
     begin(&run);
     for (unsigned i = 0; i < STEPS_MAX && run.at < run.end; i++) {
