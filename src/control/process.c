@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,21 +48,19 @@ bool process_detach(char *error, size_t error_size)
 
 bool process_write_pidfile(const struct config *config, char *error, size_t error_size)
 {
+    char fresh[PATH_MAX];
     FILE *file;
+    bool done;
 
     if (config->pidfile == NULL) {
         return true;
     }
-    file = fopen(config->pidfile, "we");
-    if (file == NULL || fprintf(file, "%d\n", (int)getpid()) < 0) {
-        snprintf(error, error_size, "cannot write the pid file %s: %s", config->pidfile,
-                 strerror(errno));
-        if (file != NULL) {
-            fclose(file);
-        }
-        return false;
-    }
-    if (fclose(file) != 0) {
+    /* written beside and renamed: whoever sees it sees a number in it */
+    snprintf(fresh, sizeof(fresh), "%s.new", config->pidfile);
+    file = fopen(fresh, "we");
+    done = file != NULL && fprintf(file, "%d\n", (int)getpid()) > 0;
+    done = file != NULL && fclose(file) == 0 && done;
+    if (!done || rename(fresh, config->pidfile) == -1) {
         snprintf(error, error_size, "cannot write the pid file %s: %s", config->pidfile,
                  strerror(errno));
         return false;
