@@ -27,6 +27,7 @@ struct trace *trace_new(void)
     trace->note_from_us = SLOW_LEAST_US;
     trace->key_countdown = 1;
     trace->key_gap = 1;
+    trace->keys_left = TRACE_KEYS_A_SECOND;
     trace->random = 2463534242;
     return trace;
 }
@@ -58,9 +59,18 @@ static uint32_t hash_of(struct slice key)
     return (uint32_t)(hash >> 32);
 }
 
+static void set_gap(struct trace *trace, uint64_t gap)
+{
+    trace->key_gap = gap < 1 ? 1 : gap > TRACE_KEY_GAP_MAX ? TRACE_KEY_GAP_MAX : (uint32_t)gap;
+    trace->keys_left = TRACE_KEYS_A_SECOND;
+}
+
 void trace_take_key(struct trace *trace, struct slice key)
 {
     space_saving_add(&trace->hot, key, hash_of(key), trace->key_gap);
+    if (--trace->keys_left == 0) { /* a burst does not wait for the next second */
+        set_gap(trace, trace->key_gap * 2);
+    }
     trace->random ^= trace->random << 13;
     trace->random ^= trace->random >> 17;
     trace->random ^= trace->random << 5;
@@ -202,9 +212,7 @@ static void forget_old(struct trace *trace)
 /* The busier, the smaller the part of the keys that is looked at. */
 static void choose_gap(struct trace *trace)
 {
-    uint64_t gap = (trace->hot.total - trace->keys_before) / TRACE_KEYS_A_SECOND;
-
-    trace->key_gap = gap < 1 ? 1 : gap > TRACE_KEY_GAP_MAX ? TRACE_KEY_GAP_MAX : (uint32_t)gap;
+    set_gap(trace, (trace->hot.total - trace->keys_before) / TRACE_KEYS_A_SECOND);
 }
 
 void trace_publish(struct worker *worker)

@@ -72,6 +72,7 @@ struct trace {
     uint64_t slow_from_us;              /* as slow a request is kept */
     uint32_t key_countdown;             /* keys until the next is looked at ... */
     uint32_t key_gap;                   /* ... on average */
+    uint32_t keys_left;                 /* to be looked at with this gap, then it doubles */
     uint64_t keys_before;               /* hot.total a second ago */
     uint32_t random;
     uint32_t slow_count;
