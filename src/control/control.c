@@ -16,6 +16,7 @@
 #include "control/resolver.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
+enum { MALLOC_LARGE_BYTES = 1 << 20 };
 
 bool control_open_log(const struct config *config, char *error, size_t error_size)
 {
@@ -300,6 +302,9 @@ int control_run(struct config *config, bool detach)
     control.started_wall_us = clock_wall_us();
     topology_slot_init(&control.slot);
     signal(SIGPIPE, SIG_IGN);
+    /* fixed, since malloc would raise them by itself and then keep what threads have freed */
+    mallopt(M_MMAP_THRESHOLD, MALLOC_LARGE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MALLOC_LARGE_BYTES);
     hold_signals(SIG_BLOCK);
     if (!control_open_log(config, error, sizeof(error)) ||
         !start(&control, detach, error, sizeof(error))) {
