@@ -263,7 +263,7 @@ class WhatIsNoFailure(ProxyTest):
                 connection.send(answer_like_memcached(connection.server, line, block))
                 return
         server = self.scripted(close_after_one, name='s1')
-        daemon = self.ketamad([server], proxy={'workers': 1})
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool={'probe_interval': '0'})
         with daemon.client() as client:
             for i in range(40):
                 self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n', 'get number %d' % i)
