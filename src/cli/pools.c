@@ -3,7 +3,7 @@
  */
 #include "cli/pools.h"
 
-#include "topology/pool_placement.h"
+#include "config/pool_placement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

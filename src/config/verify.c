@@ -6,7 +6,7 @@
 #include "config/alloc.h"
 #include "config/attributes.h"
 #include "config/duplicates.h"
-#include "ring/placement.h"
+#include "config/pool_placement.h"
 
 #include <inttypes.h>
 
@@ -26,17 +26,6 @@ static void check_required(struct draft *draft, size_t pool)
                            draft->config->pools[pool].name, config_key_allowed(key, allowed));
         }
     }
-}
-
-static struct placement_server as_placed(const struct config_server *server)
-{
-    return (struct placement_server){
-        .host = server->address.host,
-        .port = server->address.port,
-        .is_unix = server->address.is_unix,
-        .name = server->name,
-        .weight = server->weight,
-    };
 }
 
 /* The line of the server that the sentence "weight: server LABEL has ..." is about, or 0. */
@@ -92,43 +81,22 @@ static void add_ring_error(struct draft *draft, size_t index, const char *senten
                    "%s", sentence);
 }
 
-static void check_servers_placed(struct draft *draft, size_t index,
-                                 const struct placement_options *options)
-{
-    const struct config_pool *pool = &draft->config->pools[index];
-    struct placement_server *servers =
-        (struct placement_server *)alloc_checked(calloc(pool->server_count, sizeof(*servers)));
-    struct placement *placement;
-    char error[RING_SENTENCE_MAX] = "placement: cannot be built";
-
-    for (size_t i = 0; i < pool->server_count; i++) {
-        servers[i] = as_placed(&pool->servers[i]);
-    }
-    placement = placement_new(options, servers, pool->server_count, error, sizeof(error));
-    if (placement == NULL) {
-        add_ring_error(draft, index, error);
-    }
-    placement_free(placement);
-    free(servers);
-}
-
 /* The placement is judged by building it, where there is something sound to build it of. */
 static void check_placement(struct draft *draft, size_t index, bool servers_are_sound)
 {
     const struct config_pool *pool = &draft->config->pools[index];
-    const struct placement_options options = {
-        .placement = pool->placement,
-        .key_hash = pool->key_hash,
-        .hash_tag = pool->hash_tag,
-        .hash_skip = pool->hash_skip,
-        .points = pool->points,
-    };
+    const struct placement_options options = pool_placement_options(pool);
     char error[RING_SENTENCE_MAX] = "placement: cannot be built";
 
     if (!placement_options_check(&options, error, sizeof(error))) {
         add_ring_error(draft, index, error);
     } else if (servers_are_sound && pool->server_count > 0) {
-        check_servers_placed(draft, index, &options);
+        struct placement *placement = pool_placement_new(pool, error, sizeof(error));
+
+        if (placement == NULL) {
+            add_ring_error(draft, index, error);
+        }
+        placement_free(placement);
     }
 }
 

@@ -1,7 +1,8 @@
 /* See topology/topology.h. */
 #include "topology/topology.h"
 
-#include "topology/pool_placement.h"
+#include "base/socket.h"
+#include "config/pool_placement.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -31,9 +32,7 @@ void listen_socket_shut(struct listen_socket *socket)
 {
     socket->is_shut = true;
     shutdown(socket->fd, SHUT_RDWR);
-    if (socket->address.is_unix) {
-        unlink(socket->address.host); /* where it may; a later start replaces a stale one */
-    }
+    socket_remove_file(&socket->address);
 }
 
 static void placement_share_put(struct placement_share *share)

@@ -2,20 +2,25 @@
  * Copies the placement settings and the servers of a pool into the form that
  * ring/placement.h takes.
  */
-#include "topology/pool_placement.h"
+#include "config/pool_placement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-struct placement *pool_placement_new(const struct config_pool *pool, char *error, size_t error_size)
+struct placement_options pool_placement_options(const struct config_pool *pool)
 {
-    const struct placement_options options = {
+    return (struct placement_options){
         .placement = pool->placement,
         .key_hash = pool->key_hash,
         .hash_tag = pool->hash_tag,
         .hash_skip = pool->hash_skip,
         .points = pool->points,
     };
+}
+
+struct placement *pool_placement_new(const struct config_pool *pool, char *error, size_t error_size)
+{
+    const struct placement_options options = pool_placement_options(pool);
     struct placement_server *servers =
         calloc(pool->server_count > 0 ? pool->server_count : 1, sizeof(*servers));
 
