@@ -60,7 +60,8 @@ static void stop_listening(struct control *control)
     }
 }
 
-void control_stop(struct control *control)
+/* Begins to stop: gently the first time, at once the second. */
+static void stop(struct control *control)
 {
     struct timeval timeout = {
         .tv_sec = (time_t)(control->config->drain_timeout_ms / 1000),
@@ -98,7 +99,7 @@ static void on_signal(evutil_socket_t signal_number, short what, void *arg)
     switch (signal_number) {
     case SIGTERM:
     case SIGINT:
-        control_stop(control);
+        stop(control);
         break;
     case SIGUSR1:
         if (log_reopen()) {
@@ -319,5 +320,5 @@ int control_run(struct config *config, bool detach)
     workers_join(&control.workers);
     log_notice("stopped");
     fini(&control);
-    return control.exit_status;
+    return 0;
 }

@@ -54,7 +54,6 @@ struct control {
     unsigned workers_stopped;
     struct change_counts changes;
     bool is_stopping;
-    int exit_status;
     struct resolver *resolver;
     struct member **members; /* by server slot; NULL where none */
     uint32_t member_count;
@@ -70,9 +69,6 @@ struct control {
  * the background once everything is open. Returns the exit status.
  */
 int control_run(struct config *config, bool detach);
-
-/* Begins to stop: gently the first time, at once the second. */
-void control_stop(struct control *control);
 
 /* Opens the log as config says. False with a sentence in error. */
 MUST_CHECK bool control_open_log(const struct config *config, char *error, size_t error_size);

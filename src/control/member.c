@@ -269,7 +269,8 @@ static void read_rules(struct member *member)
     };
 }
 
-void member_rules_changed(struct member *member)
+/* The pool's rules may have changed. */
+static void rules_changed(struct member *member)
 {
     struct health_event event = {.kind = HEALTH_RULES_CHANGED};
     struct health_rules before = member->rules;
@@ -401,7 +402,7 @@ bool members_adopt(struct control *control, const struct topology *topology)
     }
     for (uint32_t i = 0; i < control->member_count; i++) {
         if (control->members[i] != NULL) { /* may publish another topology */
-            member_rules_changed(control->members[i]);
+            rules_changed(control->members[i]);
         }
     }
     return true;

@@ -85,7 +85,4 @@ void member_eject(struct member *member, uint64_t for_us);
 void member_drain(struct member *member);
 void member_restore(struct member *member);
 
-/* The pool's rules may have changed. */
-void member_rules_changed(struct member *member);
-
 #endif

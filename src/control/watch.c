@@ -30,7 +30,8 @@ struct watching {
     struct event *timer;
 };
 
-const char *watch_outcome(const struct trace_record *record, char *text, size_t size)
+/* "hit", "miss", "2 of 3", "stored", "error: connection refused". */
+static const char *outcome_text(const struct trace_record *record, char *text, size_t size)
 {
     static const char *const codes[CODE_SERVER_ERROR + 1] = {
         [CODE_END] = "done",
@@ -91,7 +92,7 @@ static void add_record(struct evbuffer *out, const struct trace_record *record)
         evbuffer_add_printf(out, " +%u", record->server_count - 1);
     }
     evbuffer_add_printf(out, " %" PRIu64 "us %" PRIu64 "b %s", record->took_us,
-                        record->answer_bytes, watch_outcome(record, outcome, sizeof(outcome)));
+                        record->answer_bytes, outcome_text(record, outcome, sizeof(outcome)));
 }
 
 /* Hands a record to everyone who wants it; line is scratch. */

@@ -30,7 +30,4 @@ struct hot_key {
 /* Fills keys with up to max, the most frequent first; returns how many. total: of all keys. */
 size_t watch_hot(const struct control *control, struct hot_key *keys, size_t max, uint64_t *total);
 
-/* "hit", "miss", "2 of 3", "stored", "error: connection refused". */
-const char *watch_outcome(const struct trace_record *record, char *text, size_t size);
-
 #endif

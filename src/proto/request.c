@@ -40,7 +40,6 @@ static void request_begin(struct request *request)
     request->ends_with_mn = false;
     request->close = false;
     request->is_foreign = false;
-    request->opaque_hash = 0;
     request->need_bytes = 0;
     request->scanned = 0;
 }

@@ -73,7 +73,6 @@ struct request {
     bool is_safe_to_repeat; /* a second sending can change neither items nor replies */
     bool close;             /* close once the answer is out */
     bool is_foreign;        /* binary protocol or HTTP: for the counter */
-    uint64_t opaque_hash;   /* reserved: 0 */
     size_t need_bytes;      /* PARSE_MORE: total bytes of the request where known, else 0 */
     size_t scanned;         /* PARSE_MORE: bytes already searched for a newline */
 

@@ -112,7 +112,8 @@ static void drop_socket(struct backend *backend, bool lingers)
     atomic_store_explicit(&backend->set->server->version, 0, memory_order_relaxed);
 }
 
-void backend_mark_dirty(struct backend *backend)
+/* Has something to write, or to settle, at the end of the tick. */
+static void mark_dirty(struct backend *backend)
 {
     if (list_is_empty(&backend->dirty_link)) {
         list_add_tail(&backend->worker->dirty_backends, &backend->dirty_link);
@@ -153,7 +154,7 @@ void backend_submit(struct backend *backend, struct leg *leg)
     leg->deadline_us = worker->now_us + pool->request_timeout_us;
     worker_want_deadline(worker, leg->deadline_us); /* what is ahead may wait for longer */
     pipeline_add(backend, leg);
-    backend_mark_dirty(backend);
+    mark_dirty(backend);
     if (backend->state == BACKEND_READY) {
         return;
     }
@@ -197,7 +198,7 @@ static void on_connected(struct backend *backend)
     backend->last_read_us = backend->worker->now_us;
     backend_listen_for(backend, EPOLLIN);
     if (backend->unsent != NULL) {
-        backend_mark_dirty(backend);
+        mark_dirty(backend);
     }
 }
 
@@ -416,7 +417,7 @@ void backend_on_ready(struct watch *watch, uint32_t events)
         return;
     }
     if (events & EPOLLOUT) {
-        backend_mark_dirty(backend);
+        mark_dirty(backend);
     }
     if (events & EPOLLIN) {
         backend_in_read(backend);

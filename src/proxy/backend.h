@@ -114,9 +114,6 @@ void backend_listen_for(struct backend *backend, uint32_t events);
 /* The watch's callback. */
 void backend_on_ready(struct watch *watch, uint32_t events);
 
-/* Has something to write, or to settle, at the end of the tick. */
-void backend_mark_dirty(struct backend *backend);
-
 /* What a failed system call says of the server. */
 enum leg_cause backend_cause_of_errno(int error);
 

@@ -146,7 +146,17 @@ static void stop_swallowing(struct client *client)
     }
 }
 
-void client_finish(struct client *client, bool lingers)
+void client_peer(const struct client *client, char *out, size_t size)
+{
+    struct endpoint peer = {.len = sizeof(peer.at)};
+
+    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
+        endpoint_format(&peer, out, size);
+    }
+}
+
+/* Reads no more; closes once everything under way is answered. */
+static void finish(struct client *client, bool lingers)
 {
     if (client->state != CLIENT_OPEN) {
         return;
@@ -303,7 +313,7 @@ static size_t parse(struct client *client, const char *data, size_t len, struct 
             return taken;
         }
         if (request.close) {
-            client_finish(client, request.command->id != COMMAND_QUIT);
+            finish(client, request.command->id != COMMAND_QUIT);
         }
     }
     return taken;
@@ -342,7 +352,7 @@ static void refuse_out_of_memory(struct client *client)
     if (!exchange_refuse(client, LEG_OUT_OF_MEMORY)) {
         client->is_broken = true;
     }
-    client_finish(client, true);
+    finish(client, true);
 }
 
 /* Parses n bytes just read into chunk at start, behind what is held where chunk is held's. */
@@ -415,7 +425,7 @@ void client_resume(struct client *client)
         client_drain(client); /* more may have come than was read */
     }
     if (client->at_eof && !client->is_paused && client->state == CLIENT_OPEN) {
-        client_finish(client, false);
+        finish(client, false);
     }
     update_events(client);
     retire_if_broken(client);
@@ -430,7 +440,7 @@ static void on_eof(struct client *client)
     } else if (client->is_paused) {
         listen_for(client, outq_is_empty(&client->out) ? 0 : EPOLLOUT);
     } else {
-        client_finish(client, false);
+        finish(client, false);
     }
 }
 

@@ -78,7 +78,8 @@ void client_resume(struct client *client);
 /* Takes what has already arrived, answers it, then closes. */
 void client_drain(struct client *client);
 
-/* Reads no more; closes once everything under way is answered. */
-void client_finish(struct client *client, bool lingers);
+/* Writes the peer's address into out; leaves it alone where the kernel does not know it any more.
+ */
+void client_peer(const struct client *client, char *out, size_t size);
 
 #endif

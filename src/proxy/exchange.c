@@ -19,8 +19,9 @@ enum {
     TRIES_ALONE = 8, /* on its own, where the next may hold old values: it waits for the verdict */
 };
 
-struct exchange *exchange_new(struct worker *worker, struct client *client,
-                              const struct request *request)
+/* Returns a fresh exchange at the end of client's order, or NULL out of memory. */
+static struct exchange *exchange_new(struct worker *worker, struct client *client,
+                                     const struct request *request)
 {
     struct exchange *exchange = worker->free_exchanges;
 

@@ -88,10 +88,6 @@ struct exchange {
 /* What of an exchange must be zero at its start: not the room at its end. */
 #define EXCHANGE_CLEAR_BYTES offsetof(struct exchange, first.replies.inline_pieces)
 
-/* Returns a fresh exchange at the end of client's order, or NULL out of memory. */
-struct exchange *exchange_new(struct worker *worker, struct client *client,
-                              const struct request *request);
-
 /*
  * Takes the parsed request from client and gets it under way: answers it here,
  * or routes it and queues its legs. chunk holds the request's bytes. False: out

@@ -38,12 +38,8 @@ static const char *state_of(const struct client *client)
 
 static void fill(struct roster_row *row, const struct client *client)
 {
-    struct endpoint peer = {.len = sizeof(peer.at)};
-
     snprintf(row->peer, sizeof(row->peer), "-");
-    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
-        endpoint_format(&peer, row->peer, sizeof(row->peer));
-    }
+    client_peer(client, row->peer, sizeof(row->peer));
     row->state = state_of(client);
     row->age_us = client->worker->now_us - client->since_us;
     row->idle_us = client->worker->now_us - client->active_us;

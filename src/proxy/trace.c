@@ -78,15 +78,6 @@ void trace_take_key(struct trace *trace, struct slice key)
     trace->key_countdown = 1 + trace->random % (2 * trace->key_gap - 1);
 }
 
-static void set_client(struct trace_record *record, const struct client *client)
-{
-    struct endpoint peer = {.len = sizeof(peer.at)};
-
-    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
-        endpoint_format(&peer, record->client, sizeof(record->client));
-    }
-}
-
 /* The first key: that of the exchange, or in the line of its first leg. */
 static struct slice first_key(const struct exchange *exchange)
 {
@@ -122,7 +113,7 @@ static void fill(struct trace_record *record, const struct worker *worker,
     if (key.len > 0) {
         memcpy(record->key, key.data, key.len);
     }
-    set_client(record, exchange->client);
+    client_peer(exchange->client, record->client, sizeof(record->client));
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         const struct leg *leg = &exchange->legs[i];
 
