@@ -387,7 +387,11 @@ void backend_cut(struct backend *backend)
             count(&backend->worker->counters, COUNTER_RETRIES);
             reroute(leg);
         } else {
-            exchange_leg_failed(leg, LEG_DOWN);
+            if (leg->exchange->command->id == COMMAND_FLUSH_ALL) {
+                standin_promise_flush(backend->set, leg);
+            } else {
+                exchange_leg_failed(leg, LEG_DOWN);
+            }
             before = leg;
         }
         leg = next;

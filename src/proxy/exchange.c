@@ -178,8 +178,7 @@ void exchange_leg_route(struct leg *leg)
         exchange_leg_failed(leg, LEG_REMOVED);
     } else if (exchange->command->id == COMMAND_FLUSH_ALL &&
                backend_set_standing(set) == STANDING_OUT) {
-        set->journal.needs_flush = true; /* done when the server returns */
-        exchange_leg_failed(leg, LEG_SKIPPED);
+        standin_promise_flush(set, leg);
     } else {
         enum server_standing standing = backend_set_standing(set);
 

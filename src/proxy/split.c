@@ -275,10 +275,9 @@ bool split_all(struct exchange *exchange, struct slice line)
 
             if (standing == STANDING_LIVE || standing == STANDING_GATED) {
                 exchange_submit_leg(exchange, leg, &pool->servers[s], standing);
+            } else if (exchange->command->id == COMMAND_FLUSH_ALL) {
+                standin_promise_flush(worker->sets[pool->servers[s].server->slot], leg);
             } else {
-                if (exchange->is_write) { /* flush_all: done when the server returns */
-                    worker->sets[pool->servers[s].server->slot]->journal.needs_flush = true;
-                }
                 exchange_leg_failed(leg, LEG_SKIPPED);
             }
         }

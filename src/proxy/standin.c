@@ -86,6 +86,12 @@ void standin_forget_notes(struct worker *worker)
     }
 }
 
+void standin_promise_flush(struct backend_set *set, struct leg *leg)
+{
+    set->journal.needs_flush = true;
+    exchange_leg_failed(leg, LEG_SKIPPED);
+}
+
 void standin_hold(struct worker *worker, struct leg *leg)
 {
     leg->next = NULL;

@@ -31,6 +31,12 @@ void standin_note_unanswered(struct backend_set *set, struct slice key);
 /* Forgets the notes of servers that are live and owe nothing: all that was noted is done. */
 void standin_forget_notes(struct worker *worker);
 
+/*
+ * A flush_all need not reach a server that is out, or about to be: it is flushed before anybody
+ * reads it again. Skips leg.
+ */
+void standin_promise_flush(struct backend_set *set, struct leg *leg);
+
 /* Keeps leg until the next topology tells where it may go. */
 void standin_hold(struct worker *worker, struct leg *leg);
 

@@ -339,6 +339,30 @@ class ValuesOfServersThatWereOut(InterleavingTest):
         self.wait_for_state(daemon, 's1', 'live')
         self.assertNotIn(b'kept', leaving.items)
 
+    def test_a_flush_under_way_when_a_server_goes_out_is_done_at_its_return(self):
+        go = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'get '):
+                    go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        leaving = self.scripted(behave, name='s1')
+        leaving.items[b'kept'] = (b'0', b'old')
+        daemon = self.ketamad([leaving, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='30s'))
+        with daemon.client() as reader, daemon.client() as other:
+            reader.send(b'get %s\r\n' % keys_of('s1', TWO)[0])
+            wait_until(lambda: leaving.asked(b'get '), None, 's1 to be asked')
+            other.send(b'flush_all\r\n')
+            self.wait_under_way(daemon, 2)
+            daemon.admin('eject s1')
+            self.assertEqual(other.read_reply(), b'OK\r\n')
+            go.set()
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live')
+        self.assertNotIn(b'kept', leaving.items)
+
     def test_writes_answered_late_are_not_noted_for_ever(self):
         """Notes of a server that is never out must not add up until they overflow."""
         def behave(connection):
