@@ -1,6 +1,7 @@
 /* See proxy/client.h. */
 #include "proxy/client.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
@@ -460,7 +461,7 @@ static bool on_readable(struct client *client)
         client_retire(client);
         return false;
     }
-    n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
+    n = io_read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
         return false;
@@ -550,8 +551,8 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = parts == 1 ? write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
-                               : writev(client->watch.fd, iov, parts);
+        ssize_t n = parts == 1 ? io_write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                               : io_writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;

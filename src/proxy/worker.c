@@ -269,13 +269,11 @@ static void publish(struct worker *worker)
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
-/* Until something is due by the clock, rounded up. */
-static int sleep_ms(const struct worker *worker)
+/* When something is due by the clock. */
+static uint64_t due_at_us(const struct worker *worker)
 {
-    uint64_t next_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
-                                                                     : worker->second_at_us;
-
-    return next_us > worker->now_us ? (int)((next_us - worker->now_us + 999) / 1000) : 0;
+    return worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                         : worker->second_at_us;
 }
 
 static void see_to_what_is_due(struct worker *worker)
@@ -291,7 +289,7 @@ static void see_to_what_is_due(struct worker *worker)
 /* New periodic work gets a line here. */
 void worker_tick(struct worker *worker, bool waits)
 {
-    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : sleep_ms(worker));
+    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : due_at_us(worker));
     worker->now_us = clock_us();
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */

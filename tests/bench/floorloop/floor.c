@@ -41,8 +41,8 @@ struct peer {
     struct request *requests; /* of a client, a ring */
     unsigned first;
     unsigned end;
-    unsigned room;    /* of requests, a power of two */
-    unsigned serial;  /* of the client: its descriptor may be another's by now */
+    unsigned room;      /* of requests, a power of two */
+    unsigned serial;    /* of the client: its descriptor may be another's by now */
     struct wait *asked; /* of a server, a ring */
 };
 
