@@ -18,6 +18,7 @@ enum {
     LINE_MAX_BYTES = 2048,
     BURST = 200,               /* lines ... */
     BURST_PERIOD_US = 1000000, /* ... in this time, then they are held back */
+    LIMIT_PERIOD_US = 10000000,
 };
 
 const char *const log_level_names[] = {"error", "warn", "notice", "info", "debug", NULL};
@@ -218,4 +219,18 @@ void log_line(enum log_level level, const char *format, ...)
         emit(level, text);
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool log_limit_pass(struct log_limit *limit, uint64_t *skipped)
+{
+    uint64_t now_us = clock_us();
+
+    if (now_us < limit->next_us) {
+        limit->skipped++;
+        return false;
+    }
+    *skipped = limit->skipped;
+    limit->skipped = 0;
+    limit->next_us = now_us + LIMIT_PERIOD_US;
+    return true;
 }

@@ -39,6 +39,17 @@ uint64_t log_lines_lost(void);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
 
+/* For lines that a peer can cause as often as it likes: zeroed by its owner, which alone uses it.
+ */
+struct log_limit {
+    uint64_t next_us;
+    uint64_t skipped; /* since the last line */
+};
+
+/* True where a line may be written now, at most one in ten seconds; *skipped: not written since.
+ */
+MUST_CHECK bool log_limit_pass(struct log_limit *limit, uint64_t *skipped);
+
 #define log_error(...)  log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warn(...)   log_line(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_notice(...) log_line(LOG_LEVEL_NOTICE, __VA_ARGS__)

@@ -629,9 +629,9 @@ STORED, END = b'STORED\r\n', b'END\r\n'
 class Client:
     """A raw client connection."""
 
-    def __init__(self, address, timeout=None):
+    def __init__(self, address, timeout=None, sock=None):
         self.timeout = DEADLINE if timeout is None else timeout
-        self.sock = connect_to(address, self.timeout)
+        self.sock = sock or connect_to(address, self.timeout)
         self.buffer = b''
 
     def __enter__(self):
