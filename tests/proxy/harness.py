@@ -71,6 +71,12 @@ def wait_until(condition, seconds=None, what='the condition'):
 _reserved = {}
 
 
+def let_pass(seconds):
+    """For what can only be seen over a stretch of time."""
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
+
+
 def free_port():
     """A port below the ephemeral range, reserved for this process while it lives.
 

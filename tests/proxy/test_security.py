@@ -1,9 +1,14 @@
 """Who may connect, and what a peer's bytes may do to those who look on."""
 
 import http.client
+import json
+import os
+import pwd
+import signal
 import socket
+import stat
 
-from harness import Client, ProxyTest, free_port, has_ipv6, main, proxy_only, unittest, wait_until
+from harness import Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, proxy_only, unittest, wait_until
 
 DENIED = b'ERROR this address is not allowed here\r\n'
 
@@ -168,6 +173,206 @@ class Allow(ProxyTest):
             '[::1]:%d allow=::1,10.0.0.0/8' % ports[0], '[::1]:%d allow=fd00::/8' % ports[1]])
         self.assertTrue(self.is_served('::1', '[::1]:%d' % ports[0]))
         self.assertFalse(self.is_served('::1', '[::1]:%d' % ports[1]))
+
+
+# Quotes, markup, terminal control in 7 and 8 bits, bytes that are no UTF-8.
+NASTY = b'%n"\'\\<script>&{}\x01\x07\x1b[2J\x7f\x80\x9b31m\xc3\x28\xff'
+AS_WORD = '%25n"\'\\<script>&{}%01%07%1B[2J%7F%80%9B31m%C3(%FF'
+
+
+@proxy_only
+class Outlets(ProxyTest):
+    """Keys are anybody's bytes; nobody who looks on may be hurt by them."""
+
+    def setUp(self):
+        super().setUp()
+        self.http = '127.0.0.1:%d' % free_port()
+        self.daemon, self.servers = self.pool_of(1, proxy={'http': self.http, 'log_level': 'debug'},
+                                                 pool={'probe_interval': '0'})
+
+    def assert_printable(self, data):
+        self.assertEqual([b for b in data if not 32 <= b < 127 and b not in b'\r\n'], [], data)
+
+    def admin_bytes(self, command):
+        with Client(self.daemon.admin_address) as client:
+            client.send(command + b'\r\nquit\r\n')
+            return client.read_until_closed()
+
+    def get(self, path):
+        connection = http.client.HTTPConnection(*self.http.split(':'), timeout=20)
+        connection.request('GET', path)
+        body = connection.getresponse().read()
+        connection.close()
+        return body
+
+    def watched(self, request):
+        """What watch shows of the request."""
+        with Client(self.daemon.admin_address) as watcher, self.daemon.client() as client:
+            watcher.send(b'watch get\r\n')
+            self.assertRegex(watcher.read_line(), rb'^# ')
+
+            def seen():
+                client.ask(request)
+                return watcher.has_input()
+            wait_until(seen, None, 'the request to be seen')
+            return watcher.read_line()
+
+    def test_watch_shows_a_key_encoded_and_whole(self):
+        for request in (b'get %s\r\n' % NASTY, b'get %s other more\r\n' % NASTY):
+            line = self.watched(request)
+            self.assert_printable(line)
+            self.assertEqual(line.split()[3].decode(), AS_WORD)
+
+    def test_slow_and_hot_show_a_key_encoded(self):
+        self.servers[0].pause()
+        with self.daemon.client() as client:
+            client.send(b'get %s\r\n' % NASTY)
+            let_pass(0.05)  # a request is slow from a millisecond on
+            self.servers[0].resume()
+            client.read_reply()
+        for command in (b'slow', b'hot'):
+            answer = wait_until(lambda: AS_WORD.encode() in self.admin_bytes(command)
+                                and self.admin_bytes(command), None, 'the key in %s' % command)
+            self.assert_printable(answer)
+
+    def test_json_is_valid_and_holds_no_markup(self):
+        self.daemon.ask(b'get %s\r\n' % NASTY)
+
+        def body():
+            text = self.get('/stats.json')
+            return b'script' in text and text
+        text = wait_until(body, None, 'the key among the hot ones')
+        self.assert_printable(text)
+        self.assertNotIn(b'<', text)
+        self.assertIn(NASTY.decode('latin-1'), find_texts(json.loads(text)))
+
+    def test_neither_metrics_nor_log_nor_answers_hold_the_key_raw(self):
+        with self.daemon.client() as client:
+            client.send(b'get %s\r\n%s\r\nget %s\r\n' % (NASTY, NASTY, NASTY * 20))
+            client.barrier()
+        for answer in (self.get('/metrics'), self.admin_bytes(b'stats'), self.admin_bytes(b'stats commands'),
+                       self.admin_bytes(b'clients'), self.admin_bytes(b'events'),
+                       self.admin_bytes(b'locate ' + AS_WORD.encode()), self.daemon.stderr().encode()):
+            self.assert_printable(answer)
+
+    def test_a_servers_words_reach_the_log_escaped(self):
+        """What a server answers instead of a reply ends its connection, and the log says so."""
+        server = self.scripted(answer(b'\x1b[2J\x9b\xff forged\r\n'), 's1')
+        daemon = self.ketamad([server], pool={'probe_interval': '0'})
+        self.assertRegex(daemon.ask(b'get k\r\n'), rb'^SERVER_ERROR s1')
+        self.assert_printable(daemon.stderr().encode())
+
+    def test_names_are_escaped_in_metrics_json_and_log(self):
+        http_address = '127.0.0.1:%d' % free_port()
+        server = self.memcached()
+        daemon = self.ketamad([server.address + ' name="<b>\\\u00f6'], proxy={'http': http_address})
+        server.kill()
+        wait_until(lambda: daemon.log_has('connection refused|ejected|is out'), None, 'a line about the server')
+        self.http = http_address
+        self.assert_printable(daemon.stderr().encode())
+        self.assert_printable(self.get('/metrics'))
+        self.assertIn(b'server="\\"<b>\\\\%C3%B6"', self.get('/metrics'))
+        text = self.get('/stats.json')
+        self.assertNotIn(b'<', text)
+        self.assertIn('"<b>\\\u00c3\u00b6', find_texts(json.loads(text)))
+
+    def test_a_page_elsewhere_cannot_give_admin_commands(self):
+        """A browser can be made to send a form to any port; its lines are not taken for commands."""
+        for head in (b'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n\r\n', b'PUT /x HTTP/1.0\r\n\r\n'):
+            with Client(self.daemon.admin_address) as client:
+                client.send(head + b'log error\r\neject s1\r\n')
+                self.assertTrue(client.read_until_closed().startswith(b'HTTP/1.1 '))
+        self.assertIn(b'LOG debug\r\n', self.admin_bytes(b'log'))
+        self.assertEqual(self.daemon.state('s1'), 'live')
+        with self.daemon.client() as client:
+            client.send(b'POST / HTTP/1.1\r\nHost: x\r\n\r\nset evil 0 0 1\r\nx\r\n')
+            client.read_until_closed()
+        self.assertEqual(self.daemon.ask(b'get evil\r\n'), b'END\r\n')
+
+    def test_the_http_port_changes_nothing(self):
+        for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'):
+            connection = http.client.HTTPConnection(*self.http.split(':'), timeout=20)
+            connection.request(method, '/')
+            self.assertIn(connection.getresponse().status, (405, 501))
+            connection.close()
+
+
+def find_texts(value):
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in find_texts(item)]
+
+
+def status_of(pid):
+    with open('/proc/%d/status' % pid, encoding='ascii') as status:
+        return dict(line.rstrip('\n').split(':\t', 1) for line in status if ':\t' in line)
+
+
+@proxy_only
+@unittest.skipUnless(os.geteuid() == 0, 'only root can become another user')
+class Unprivileged(ProxyTest):
+    def start_as(self, name, **options):
+        self.home = self.temporary_directory()
+        os.chmod(self.home, 0o755)
+        proxy = {'user': name, 'log': 'file:' + os.path.join(self.home, 'log'),
+                 'pidfile': os.path.join(self.home, 'pid')}
+        daemon = self.ketamad([self.memcached('s1')], proxy=proxy,
+                              preexec=lambda: os.setgroups([0, 1, 2]), **options)
+        os.chmod(daemon.directory, 0o755)  # the user reads the configuration at a reload
+        return daemon
+
+    def test_user_and_every_group_are_dropped_and_root_does_not_come_back(self):
+        daemon = self.start_as('nobody')
+        nobody = pwd.getpwnam('nobody')
+        status = status_of(daemon.pid)
+        self.assertEqual(set(status['Uid'].split()), {str(nobody.pw_uid)})
+        self.assertEqual(set(status['Gid'].split()), {str(nobody.pw_gid)})
+        self.assertEqual(status['Groups'].split(), [str(nobody.pw_gid)])
+        self.assertEqual({status[name] for name in ('CapEff', 'CapPrm', 'CapInh')}, {'0' * 16})
+        for task in os.listdir('/proc/%d/task' % daemon.pid):
+            self.assertEqual(status_of(int(task))['Uid'], status['Uid'])
+
+    def test_reload_log_and_sockets_go_on_without_root(self):
+        """Everything that root opened can be served, opened again and closed by the user."""
+        directory = self.temporary_directory()
+        os.chmod(directory, 0o755)
+        path = os.path.join(directory, 'main.sock')
+        daemon = self.start_as('nobody', listens=['127.0.0.1:%d' % free_port(), 'unix:%s mode=0666' % path])
+        log = os.path.join(self.home, 'log')
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o666)
+        with Client('unix:' + path) as client:
+            self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
+        new = '127.0.0.1:%d' % free_port()
+        daemon.listens.append(new)
+        daemon.reload()
+        wait_until(lambda: accepts(new), None, 'the new listener')
+        os.truncate(log, 0)
+        daemon.send_signal(signal.SIGUSR1)
+        wait_until(lambda: 'log opened again' in read_text(log), None, 'the log')
+        # where only root may listen nothing changes, and the reason is told
+        daemon.listens.append('127.0.0.1:1')
+        daemon.reload()
+        wait_until(lambda: 'nothing has changed' in read_text(log), None, 'the refusal')
+        self.assertIn('cannot listen on 127.0.0.1:1: Permission denied', read_text(log))
+        self.assertEqual(daemon.ask(b'get k\r\n'), b'END\r\n')
+        self.assertEqual(daemon.terminate(), 0)
+
+    def test_what_cannot_be_is_told_at_the_start(self):
+        daemon = self.ketamad([self.memcached('s1')], proxy={'user': 'no-such-user'}, wait=False)
+        daemon.expected_exit = 1
+        self.assertEqual(daemon.process.wait(20), 1)
+        self.assertIn('user no-such-user: no such user', daemon.stderr())
+        other = self.ketamad([self.memcached('s1')], proxy={'user': 'nobody'}, wait=False,
+                             preexec=lambda: os.setuid(pwd.getpwnam('daemon').pw_uid))
+        other.expected_exit = 1
+        self.assertEqual(other.process.wait(20), 1)
+
+
+def read_text(path):
+    with open(path, encoding='utf-8') as text:
+        return text.read()
 
 
 if __name__ == '__main__':
