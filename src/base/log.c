@@ -121,7 +121,10 @@ bool log_reopen(void)
     return done;
 }
 
-/* Replaces control bytes, so that nothing a peer sent can forge or break a line. */
+/*
+ * Replaces all but printable ASCII, so that nothing a peer sent can forge or break a line, or
+ * speak to the terminal of its reader: some take bytes above 0x7f for control bytes too.
+ */
 static size_t escape(char *out, size_t size, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -130,7 +133,7 @@ static size_t escape(char *out, size_t size, const char *text)
     for (; *text != '\0' && at + 5 < size; text++) {
         unsigned char byte = (unsigned char)*text;
 
-        if (byte >= 0x20 && byte != 0x7f) {
+        if (byte >= 0x20 && byte < 0x7f) {
             out[at++] = (char)byte;
         } else {
             out[at++] = '\\';

@@ -1,6 +1,6 @@
 /*
  * The log: one line an event, to stderr, syslog or a file. Lines are written
- * whole, control bytes escaped, and repeated ones held back with a count. Any
+ * whole, all but printable ASCII escaped, and repeated ones held back with a count. Any
  * thread; writers wait for each other, so it is not for the path of a request.
  */
 #ifndef BASE_LOG_H
