@@ -257,7 +257,8 @@ char *config_key_allowed(const struct config_key *key, char *out)
         break;
     case KEY_ADDRESS:
     case KEY_LISTEN:
-        snprintf(out, KEY_ALLOWED_MAX, "IP:PORT, [IPv6]:PORT or unix:/PATH [mode=0660]");
+        snprintf(out, KEY_ALLOWED_MAX,
+                 "IP:PORT or [IPv6]:PORT [allow=IP/BITS,...], unix:/PATH [mode=0660]");
         break;
     case KEY_SERVER:
         snprintf(out, KEY_ALLOWED_MAX,

@@ -88,7 +88,7 @@ static struct slice first_key(const struct exchange *exchange)
         const char *end = leg->line.data + leg->line.len;
 
         key.data = leg->line.data + leg->keys_at;
-        while (key.data + key.len < end && key.data[key.len] > ' ') {
+        while (key.data + key.len < end && strchr(" \r\n", key.data[key.len]) == NULL) {
             key.len++;
         }
     }

@@ -134,11 +134,14 @@ static void take_clients(struct worker *worker)
         struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-        if (listener != NULL && !listener->is_removed && !worker->is_draining) {
-            listener_take(listener, mail->fd);
-        } else {
+        if (listener == NULL || listener->is_removed || worker->is_draining) {
             atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
             close(mail->fd);
+        } else if (!listener_admits(listener, mail->fd)) { /* any more */
+            atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+            listener_deny(listener, mail->fd);
+        } else {
+            listener_take(listener, mail->fd);
         }
         atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
         listen_socket_put(mail->socket);
