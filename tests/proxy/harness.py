@@ -1011,6 +1011,13 @@ class Load:
         self.process = spawn(argv + [str(option) for option in options], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
 
+    def so_far(self):
+        """Its counts up to now."""
+        self.process.send_signal(signal.SIGUSR1)
+        if not is_readable(self.process.stdout, 30 * TIME_FACTOR):
+            raise Timeout('checkload says nothing')
+        return json.loads(self.process.stdout.readline())
+
     def result(self):
         """Ends it and returns its counts."""
         if self.process.poll() is None:
