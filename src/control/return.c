@@ -107,10 +107,19 @@ static uint32_t live_members(const struct member *member)
     return live;
 }
 
-/* True where others may stand in for the member, which is counted as live. */
+/* True where others could stand in for the member, whatever their number. */
+static bool is_replaceable(const struct member *member)
+{
+    return member->pool->on_failure == ON_FAILURE_EJECT && !member->is_tainted;
+}
+
+/*
+ * True where others may stand in for the member, which is counted as live. Asked once, when it
+ * begins to leave: of several that fail together the first come are let out.
+ */
 static bool may_be_replaced(const struct member *member, uint32_t live)
 {
-    if (member->pool->on_failure != ON_FAILURE_EJECT || member->is_tainted) {
+    if (!is_replaceable(member)) {
         return false;
     }
     return health_is_held_out(&member->health)
@@ -133,21 +142,80 @@ static void ask_workers(struct member *member, enum surrender_quiet quiet, bool 
     }
 }
 
-/* Everybody knows: the server is out. */
-static void leave_done(struct member *member)
+/* The server is out, and the topology says so. */
+static void tell_out(struct member *member, const char *moved)
 {
-    char moved[96] = "";
-
-    set_phase(member, MEMBER_OUT);
-    member->is_gate_open =
-        !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
-    rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.ejections += member->is_gate_open ? 0 : 1;
     event_log_add(member->control, "server %s is %s: %s%s", member->server->label,
                   member_state_text(member), health_cause_text(member->health.cause), moved);
     if (member->health.may_rejoin) {
         return_begin(member);
     }
+}
+
+/* The server is out, and nobody stands in for it. */
+static void leave_unreplaced(struct member *member)
+{
+    char moved[96] = "";
+
+    set_phase(member, MEMBER_OUT);
+    member->is_gate_open = true;
+    rebuild_standing(member->control, moved, sizeof(moved));
+    tell_out(member, moved);
+}
+
+/* True where one of the pool is about to be out any moment. */
+static bool is_awaiting_others(const struct member *member)
+{
+    const struct control *control = member->control;
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        const struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_LEAVING &&
+            !other->has_left && !other->health.is_draining) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All of the member's pool that every worker knows to be out leave together, in one topology. */
+static void leave_together(struct member *member)
+{
+    struct control *control = member->control;
+    const struct config_pool *pool = member->pool;
+    char moved[96] = "";
+
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == pool && other->has_left) {
+            set_phase(other, MEMBER_OUT);
+            other->is_gate_open = !is_replaceable(other) || pool_has_debts(other);
+        }
+    }
+    rebuild_standing(control, moved, sizeof(moved));
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *other = control->members[i];
+
+        if (other != NULL && other->pool == pool && other->has_left) {
+            other->has_left = false;
+            tell_out(other, moved);
+            moved[0] = '\0';
+        }
+    }
+}
+
+/* Closes the gate: once every worker knows, others stand in for the member. */
+static void begin_leaving(struct member *member)
+{
+    set_phase(member, MEMBER_LEAVING);
+    member->has_left = false;
+    rebuild_standing(member->control, NULL, 0);
+    allow_ms(member, GATE_MAX_MS);
+    ask_workers(member, member->health.is_draining ? SURRENDER_WHEN_QUIET : SURRENDER_AT_ONCE,
+                false);
 }
 
 void return_leave(struct member *member)
@@ -162,15 +230,11 @@ void return_leave(struct member *member)
     replayer_free(member->replayer);
     member->replayer = NULL;
     splice(&member->deletes, &member->replaying);
-    if (!may_be_replaced(member, live)) {
-        leave_done(member);
-        return;
+    if (may_be_replaced(member, live)) {
+        begin_leaving(member);
+    } else {
+        leave_unreplaced(member);
     }
-    set_phase(member, MEMBER_LEAVING);
-    rebuild_standing(member->control, NULL, 0);
-    allow_ms(member, GATE_MAX_MS);
-    ask_workers(member, member->health.is_draining ? SURRENDER_WHEN_QUIET : SURRENDER_AT_ONCE,
-                false);
 }
 
 /* ---- returning */
@@ -263,10 +327,7 @@ static void reconsider_pool(struct member *member)
         if (other != NULL && other->pool == member->pool && other->phase == MEMBER_OUT &&
             other->is_gate_open && may_be_replaced(other, live_members(other) + 1) &&
             !pool_has_debts(other)) {
-            set_phase(other, MEMBER_LEAVING);
-            rebuild_standing(control, NULL, 0);
-            allow_ms(other, GATE_MAX_MS);
-            ask_workers(other, SURRENDER_AT_ONCE, false);
+            begin_leaving(other);
         }
     }
 }
@@ -459,7 +520,10 @@ void member_on_surrender(struct control *control, struct worker_surrender_mail *
     }
     switch (member->phase) {
     case MEMBER_LEAVING:
-        leave_done(member);
+        member->has_left = true;
+        if (!is_awaiting_others(member)) {
+            leave_together(member);
+        }
         break;
     case MEMBER_RETURNING:
     case MEMBER_JOINING:
@@ -496,7 +560,8 @@ void return_on_step_timeout(evutil_socket_t fd, short what, void *arg)
     switch (member->phase) {
     case MEMBER_LEAVING:
         member->surrenders_due = 0;
-        leave_done(member);
+        member->has_left = true;
+        leave_together(member);
         break;
     case MEMBER_RETURNING:
         /* a connection that was given up is still open at the other end: cut it off; what it
