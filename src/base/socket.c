@@ -122,6 +122,13 @@ int socket_listen(const struct endpoint *endpoint, mode_t mode)
     return fd;
 }
 
+void socket_drop_unsent(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 void socket_remove_file(const struct address *address)
 {
     if (address->is_unix) {

@@ -2,6 +2,7 @@
 #include "proxy/standin.h"
 
 #include "base/log.h"
+#include "base/socket.h"
 #include "proxy/backend_set.h"
 #include "proxy/linger.h"
 
@@ -153,10 +154,16 @@ uint64_t standin_expire(struct worker *worker, uint64_t now_us)
     return next_us;
 }
 
-static void close_all(struct backend_set *set)
+/* What the server was sent and has not taken yet must not reach it any more. */
+static void cut_off(struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
-        backend_close(&set->backends[i]);
+        struct backend *backend = &set->backends[i];
+
+        if (backend->watch.fd != -1) {
+            socket_drop_unsent(backend->watch.fd);
+        }
+        backend_close(backend);
     }
     linger_stop_all(set);
 }
@@ -169,12 +176,12 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
         struct backend_set *set = backend_set_of(worker, mail->server);
 
         if (set != NULL) {
-            close_all(set);
+            cut_off(set);
         }
         list_each (other, &worker->retired_sets) {
             set = list_entry(other, struct backend_set, retired_link);
             if (set->server == mail->server) {
-                close_all(set);
+                cut_off(set);
             }
         }
     }

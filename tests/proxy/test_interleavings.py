@@ -6,8 +6,8 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Ketamad, ProxyTest, accepts, answer_like_memcached, cpu_seconds,
-                     free_port, keys_of, main, never_answer, proxy_only, serve_items, server_line,
+from harness import (TIME_FACTOR, Ketamad, ProxyTest, ScriptedServer, accepts, answer_like_memcached, cpu_seconds,
+                     free_port, is_readable, keys_of, main, never_answer, proxy_only, serve_items, server_line,
                      unittest, wait_until)
 
 NEVER_EJECT = {'fall': 1000}
@@ -315,6 +315,44 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                 self.assertTrue(reply == value(each, b'new') + b'END\r\n'
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
+
+    def test_what_a_connection_cut_off_still_holds_is_not_carried_out(self):
+        """The server does not read it for long; the proxy's kernel has the rest of a write for it."""
+        go, ended = threading.Event(), threading.Event()
+        go.set()
+
+        def behave(connection):
+            is_held = False
+            fill = connection.fill
+
+            def fill_when_let():
+                while is_held and not is_readable(connection.sock, 0.01):
+                    pass
+                if is_held:
+                    go.wait(60 * TIME_FACTOR)
+                return fill()
+            connection.fill = fill_when_let
+            for line, block in connection.requests():
+                connection.send(answer_like_memcached(connection.server, line, block))
+                is_held = is_held or line.startswith(b'set ')
+            if is_held:
+                ended.set()
+        slow = ScriptedServer(behave, 's1', receive_buffer=4096)
+        self.start(slow)
+        daemon = self.ketamad([slow, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='300ms'))
+        key = keys_of('s1', TWO)[0]
+        self.assertEqual(daemon.ask(b'set %s 0 0 1\r\nx\r\n' % key), b'STORED\r\n')
+        go.clear()
+        self.assertRegex(daemon.ask(b'set %s 0 0 40000\r\n%s\r\n' % (key, b'o' * 40000)), rb'^SERVER_ERROR s1: ')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live', seconds=25)
+        self.assertEqual(daemon.ask(b'set %s 0 0 6\r\nnewest\r\n' % key), b'STORED\r\n')
+        go.set()
+        self.assertTrue(ended.wait(10 * TIME_FACTOR))
+        self.assertEqual(slow.items[key][1], b'newest')
 
     def test_a_flush_held_while_a_server_leaves_is_done_at_its_return(self):
         go = threading.Event()
