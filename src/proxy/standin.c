@@ -180,7 +180,7 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
         }
         list_each (other, &worker->retired_sets) {
             set = list_entry(other, struct backend_set, retired_link);
-            if (set->server == mail->server) {
+            if (backend_set_leads_to(set, mail->server)) {
                 cut_off(set);
             }
         }

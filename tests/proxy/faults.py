@@ -13,7 +13,7 @@ import threading
 from harness import Memcached, ScriptedServer, connect_to, free_port, run_tool, spawn, wait_until
 
 GARBAGE = (b'garbage\r\n', b'\x00\xff\x01 \xfe' * 5 + b'\r\n', b'VALUE no-such-key 0 3\r\nabc\r\nEND\r\n',
-           b'VALUE k1 0 99999999999999999999\r\n', b'\r\n', b'HD\r\n' * 3, b'x' * 5000)
+           b'VALUE k1 0 99999999999999999999\r\n', b'\r\n', b'HDX\r\n' * 3, b'x' * 5000)
 
 
 class Process(Memcached):

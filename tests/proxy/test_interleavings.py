@@ -62,6 +62,12 @@ class InterleavingTest(ProxyTest):
         answer = daemon.admin('reload')
         self.assertIn('done', '\n'.join(answer))
 
+    @staticmethod
+    def let_pass_unless(wrong, seconds):
+        """Gives what must not happen the time to happen; the assertions behind it judge."""
+        end = time.monotonic() + seconds
+        wait_until(lambda: wrong() or time.monotonic() > end, seconds + 5)
+
     def wait_under_way(self, daemon, count):
         wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= count, None,
                    '%d requests under way' % count)
@@ -80,6 +86,64 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             self.reload(daemon)
             for _ in range(3):
                 self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connect timed out')
+
+    def test_a_clients_requests_for_a_key_stay_in_order_when_connections_change(self):
+        go = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        server = self.scripted(behave, name='s1')
+        server.items[b'k'] = (b'0', b'old')
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='30s'))
+        with daemon.client() as client:
+            for connections in (3, 1):
+                go.clear()
+                new = b'new%d' % connections
+                client.send(b'set k 0 0 4\r\n%s\r\n' % new)
+                self.wait_under_way(daemon, 1)
+                daemon.pool['connections'] = connections
+                self.reload(daemon)
+                client.send(b'get k\r\nget k x\r\n')
+                self.wait_under_way(daemon, 3)
+                self.let_pass_unless(lambda: server.asked(b'get '), 0.3)
+                go.set()
+                self.assertEqual(client.read_reply(), b'STORED\r\n')
+                for _ in range(2):
+                    self.assertEqual(client.read_reply(), value(b'k', new) + b'END\r\n')
+
+    def test_a_server_taken_out_while_it_hangs_and_put_in_again_carries_nothing_out_late(self):
+        go, ended = threading.Event(), threading.Event()
+
+        def behave(connection):
+            held = False
+            for line, block in connection.requests():
+                if line.startswith(b'set ') and block == b'old':
+                    held = go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+            if held:
+                ended.set()
+        server, other = self.scripted(behave, name='s1'), self.memcached('s2')
+        key = keys_of('s1', TWO)[0]
+        for label in ('s1', 'again'):
+            go.clear()
+            ended.clear()
+            daemon = self.ketamad([server, other], proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='300ms'))
+            self.assertRegex(daemon.ask(b'set %s 0 0 3\r\nold\r\n' % key), rb'^SERVER_ERROR s1: ')
+            daemon.servers = [other]
+            self.reload(daemon)
+            daemon.servers = ['%s name=%s' % (server.address, label)]
+            daemon.pool['request_timeout'] = '20s'
+            self.reload(daemon)
+            with daemon.client() as client:
+                client.send(b'set %s 0 0 3\r\nnew\r\n' % key)
+                self.let_pass_unless(client.has_input, 0.3)
+                go.set()
+                self.assertEqual(client.read_reply(), b'STORED\r\n')
+            self.assertTrue(ended.wait(20 * TIME_FACTOR))
+            self.assertEqual(server.items[key][1], b'new')
 
     def test_pools_in_another_order_while_a_request_waits(self):
         hole = self.black_hole()
