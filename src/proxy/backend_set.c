@@ -148,7 +148,8 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
     struct worker *worker = set->worker;
     struct verdict_mail *mail;
 
-    if (backend_set_of(worker, set->server) == NULL || worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
+    if (backend_set_of(worker, set->server) == NULL ||
+        worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
         return;
     }
     mail = malloc(sizeof(*mail));
