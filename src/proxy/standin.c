@@ -136,20 +136,32 @@ void standin_resume(struct worker *worker)
 
 uint64_t standin_expire(struct worker *worker, uint64_t now_us)
 {
+    struct leg *due = NULL;
+    struct leg **due_end = &due;
+    struct leg **at = &worker->first_held;
     uint64_t next_us = UINT64_MAX;
 
-    while (worker->first_held != NULL && worker->first_held->deadline_us <= now_us) {
-        struct leg *leg = worker->first_held;
+    worker->last_held = NULL;
+    while (*at != NULL) { /* all of them: their pools' timeouts differ */
+        struct leg *leg = *at;
 
-        worker->first_held = leg->next;
-        if (worker->first_held == NULL) {
-            worker->last_held = NULL;
+        if (leg->deadline_us <= now_us) {
+            *at = leg->next;
+            leg->next = NULL;
+            *due_end = leg;
+            due_end = &leg->next;
+        } else {
+            next_us = leg->deadline_us < next_us ? leg->deadline_us : next_us;
+            worker->last_held = leg;
+            at = &leg->next;
         }
+    }
+    while (due != NULL) {
+        struct leg *leg = due;
+
+        due = leg->next;
         unhold(leg);
         exchange_leg_failed(leg, LEG_TIMEOUT);
-    }
-    if (worker->first_held != NULL) {
-        next_us = worker->first_held->deadline_us;
     }
     return next_us;
 }

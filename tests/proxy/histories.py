@@ -256,7 +256,7 @@ class History:
 
     def next_request(self, client):
         way = self.choose.random()
-        if way < 0.0005 and self.flushes:
+        if way < 0.0001 and self.flushes:
             return self.flush()
         return self.read(client) if way < 0.6 else self.write(client)
 

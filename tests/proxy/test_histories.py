@@ -59,6 +59,8 @@ class Trouble(threading.Thread):
     def heal(self, server):
         self.note('%s is well again after %s' % (server.name, self.failing.pop(server)))
         server.heal()
+        if self.choose.random() < 0.5:
+            self.admin('restore %s' % server.name)  # probes may have become rare
 
     def admin(self, command):
         self.note(command)
@@ -76,7 +78,7 @@ class Trouble(threading.Thread):
             if how != 'restart':
                 self.failing[server] = how
         elif way < 0.9:
-            self.admin(self.choose.choice(('eject %s', 'drain %s', 'eject %s for 1s', 'restore %s', 'restore %s'))
+            self.admin(self.choose.choice(('eject %s', 'drain %s', 'eject %s for 1s', 'restore %s', 'restore %s', 'restore %s'))
                        % server.name)
         else:
             pool = self.proxy.pool

@@ -613,6 +613,45 @@ class ClientsAndTheirOrder(InterleavingTest):
         self.assertLess(cpu_seconds(daemon.pid) - before, 1.5 * TIME_FACTOR)
 
 
+    def test_held_requests_of_pools_with_other_timeouts_fail_in_their_own_time(self):
+        """A gate stays closed as long as a stand-in may still carry out a write on its behalf."""
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait_closed()
+                    connection.wait(30)
+                    return
+                connection.send(answer_like_memcached(connection.server, line, block))
+        servers = [self.memcached('s1'), self.scripted(behave, name='s2')]
+        text = '[proxy]\nadmin = {admin}\nworkers = 1\n'
+        for name, timeout in (('slow', '30s'), ('quick', '100ms')):
+            text += '[pool %s]\nlisten = {listen}\nfall = 1000\nrequest_timeout = %s\n' % (name, timeout)
+            text += 'prefix = %s:\n' % name + ''.join('server = %s\n' % server_line(one) for one in servers)
+        daemon = self.ketamad(text=text)
+
+        def count(state):
+            return '\n'.join(daemon.admin('servers')).count('state=%s ' % state)
+        names = {}
+        for pool in (b'slow', b'quick'):
+            keys = [b'%s:%d' % (pool, i) for i in range(20)]
+            for key in keys:
+                daemon.ask(b'get %s\r\n' % key)
+            names[pool] = next(key for key in keys if not servers[1].asked(b'get %s' % key))
+        with daemon.client() as writer, daemon.client() as one, daemon.client() as other:
+            for pool, key in names.items():
+                daemon.admin('eject %s/s1' % pool.decode())
+            wait_until(lambda: count('ejected') == 2, None, 's1 to be out')
+            for key in names.values():
+                writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+            self.wait_under_way(daemon, 2)
+            for pool in names:
+                daemon.admin('restore %s/s1' % pool.decode())
+            wait_until(lambda: count('joining') == 2, None, 'both to join')
+            one.send(b'get %s\r\n' % names[b'slow'])
+            self.wait_under_way(daemon, 3)
+            self.assertRegex(other.ask(b'get %s\r\n' % names[b'quick']), rb'^SERVER_ERROR s1: request timed out')
+            self.assertFalse(one.has_input())
+
     def test_the_proxy_may_stop_while_requests_are_held(self):
         def behave(connection):
             for line, block in connection.requests():
