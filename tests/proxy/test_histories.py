@@ -19,6 +19,7 @@ SECONDS = float(os.environ.get('HISTORY_SECONDS', '6'))
 SEED = os.environ.get('HISTORY_SEED') or str(random.randrange(1 << 30))
 POOL = {'probe_interval': '50ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'connect_timeout': '200ms',
         'fall': 2, 'rise': 1, 'min_live': '0%'}
+SAFE = ('replay', 'flush')
 
 
 class Trouble(threading.Thread):
@@ -85,6 +86,9 @@ class Trouble(threading.Thread):
             pool['request_timeout'] = '%dms' % self.choose.choice((200, 300, 500))
             pool['connections'] = self.choose.choice((1, 2, 3))
             pool['rise'] = self.choose.choice((1, 2))
+            pool['min_live'] = self.choose.choice(('0%', '0%', '30%', '60%'))
+            if pool['rejoin'] in SAFE and self.choose.random() < 0.3:
+                pool['rejoin'] = self.choose.choice(SAFE)
             self.choose.shuffle(self.proxy.servers)
             self.note('reload: %s' % pool)
             self.proxy.write_conf()
