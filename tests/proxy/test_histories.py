@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 
-from faults import Process, Relay
+from faults import Process, Relay, Remote
 from harness import ProxyTest, has_admin, main, unittest, wait_until
 from histories import History, Stale
 
@@ -19,6 +19,7 @@ SECONDS = float(os.environ.get('HISTORY_SECONDS', '6'))
 SEED = os.environ.get('HISTORY_SEED') or str(random.randrange(1 << 30))
 POOL = {'probe_interval': '50ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'connect_timeout': '200ms',
         'fall': 2, 'rise': 1, 'min_live': '0%'}
+NO_NETWORK = Remote.whats_missing()
 SAFE = ('replay', 'flush')
 
 
@@ -72,7 +73,7 @@ class Trouble(threading.Thread):
         way = self.choose.random()
         if server in self.failing and way < 0.85:
             self.heal(server)
-        elif server not in self.failing and way < 0.65 and len(self.failing) < 2:
+        elif server not in self.failing and way < 0.65 and len(self.failing) < len(self.servers) - 1:
             how = self.choose.choice(server.FAULTS)
             self.note('%s: %s' % (server.name, how))
             server.fail(how)
@@ -107,7 +108,9 @@ class RandomHistories(ProxyTest):
         signal.setitimer(signal.ITIMER_REAL, 120 + 3 * SECONDS)
 
     def history(self, rejoin, seconds, seed=SEED, **options):
-        servers = [self.start(kind(name)) for kind, name in ((Process, 's1'), (Process, 's2'), (Relay, 's3'))]
+        kinds = [Process, Relay, Process if NO_NETWORK else Remote]
+        kinds += random.Random(seed).choice(([], [Process], [Relay, Process]))
+        servers = [self.start(kind('s%d' % (i + 1))) for i, kind in enumerate(kinds)]
         daemon = self.ketamad(servers, pool=dict(POOL, rejoin=rejoin))
         trouble = Trouble(daemon, servers, seed)
         history = History(daemon.address, seed, **options)
