@@ -3,11 +3,11 @@
 
 #include "proxy/backend_set.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
 #include "proxy/server_counter.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
-#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdlib.h>
@@ -246,7 +246,7 @@ static bool start_key(struct exchange *exchange, const struct request *request, 
     exchange->key_count = 1;
     leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
-    trace_key(exchange->worker->trace, exchange->key);
+    hot_key(exchange->worker->hot, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -273,7 +273,7 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->keys_at = (uint32_t)prefix_len;
     leg->line = (struct piece){to, NULL, (uint32_t)line.len, 0};
     leg->next_key = exchange->key.data;
-    trace_key(exchange->worker->trace, exchange->key);
+    hot_key(exchange->worker->hot, exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }

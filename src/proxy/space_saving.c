@@ -19,17 +19,17 @@ void space_saving_init(struct space_saving *sketch)
 }
 
 /*
- * A key that has the least count. Goes round and round: whoever has the least count is met in this
- * round, and the least count of the next round is known by its end. Most keys are about equally
- * rare, so that one or two are looked at.
+ * A key that has the least count, or less than slack more. Goes round and round: whoever has the
+ * least count is met in this round, and the least count of the next round is known by its end. Most
+ * keys are about equally rare, so that one or two are looked at.
  */
-static uint16_t rarest(struct space_saving *sketch)
+static uint16_t rarest(struct space_saving *sketch, uint64_t slack)
 {
     for (;;) {
         while (sketch->cursor < SPACE_SAVING_KEYS) {
             uint32_t at = sketch->cursor++;
 
-            if (sketch->counts[at] == sketch->rarest) {
+            if (sketch->counts[at] < sketch->rarest + slack) {
                 return (uint16_t)at;
             }
             if (sketch->counts[at] < sketch->next_rare) {
@@ -71,7 +71,8 @@ static void name(struct space_saving *sketch, uint16_t number, struct slice key,
     *slot = number;
 }
 
-void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash, uint32_t weight)
+uint16_t space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash,
+                          uint64_t weight)
 {
     struct space_saving_key *kept;
     uint16_t number = *slot_of(sketch, hash);
@@ -83,7 +84,7 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         if (kept->hash == hash && kept->len == key.len &&
             memcmp(kept->key, key.data, key.len) == 0) {
             sketch->counts[number] += weight;
-            return;
+            return number;
         }
         number = kept->next;
     }
@@ -92,9 +93,9 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         sketch->counts[number] = weight;
         sketch->keys[number].error = 0;
         name(sketch, number, key, hash);
-        return;
+        return number;
     }
-    number = rarest(sketch);
+    number = rarest(sketch, weight);
     forget(sketch, number);
     sketch->keys[number].error = sketch->counts[number];
     sketch->counts[number] += weight;
@@ -102,6 +103,7 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         sketch->next_rare = sketch->counts[number];
     }
     name(sketch, number, key, hash);
+    return number;
 }
 
 void space_saving_halve(struct space_saving *sketch)

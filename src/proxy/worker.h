@@ -24,6 +24,7 @@ enum {
 
 struct backend_set;
 struct exchange;
+struct hot;
 struct journal_entry;
 struct leg;
 struct trace;
@@ -32,6 +33,7 @@ struct workers;
 struct worker {
     struct counters counters;
     struct trace *trace;
+    struct hot *hot;
     unsigned number;
     struct workers *all;
     pthread_t thread;
