@@ -11,7 +11,7 @@ enum {
 static void set_gap(struct hot *hot, uint64_t gap)
 {
     hot->gap = gap < 1 ? 1 : gap > HOT_GAP_MAX ? HOT_GAP_MAX : (uint32_t)gap;
-    hot->looks_left = HOT_KEYS_A_SECOND;
+    hot->looks_left = HOT_LOOKS;
 }
 
 struct hot *hot_new(void)
@@ -25,7 +25,8 @@ struct hot *hot_new(void)
     pthread_mutex_init(&hot->published.lock, NULL);
     hot->countdown = 1;
     hot->random = 2463534242;
-    set_gap(hot, 1);
+    hot->gap = 1;
+    hot->looks_left = HOT_LOOKS_FIRST;
     return hot;
 }
 
@@ -55,23 +56,30 @@ static uint64_t hash_of(struct slice key)
     return hash >> 32;
 }
 
-uint32_t hot_slot_of_short(struct slice key)
-{
-    return (uint32_t)(hash_of(key) >> (32 - HOT_SLOT_BITS));
-}
-
-bool hot_count_exactly(struct hot *hot, struct slice key, uint32_t slot)
+void hot_key_of_slot(struct hot *hot, const struct slice *key, uint32_t slot)
 {
     for (unsigned number = hot->slots[slot]; number != 0;) {
         struct hot_exact *exact = &hot->exact[number - 1];
 
-        if (exact->len == key.len && memcmp(exact->key, key.data, key.len) == 0) {
+        if (exact->len == key->len && memcmp(exact->key, key->data, key->len) == 0) {
             exact->count++;
-            return true;
+            return;
         }
         number = exact->next;
     }
-    return false;
+    if (--hot->countdown == 0) {
+        hot_look(hot, key, slot);
+    }
+}
+
+static uint32_t slot_of(const struct slice *key)
+{
+    return key->len < HOT_WORD ? (uint32_t)(hash_of(*key) >> (32 - HOT_SLOT_BITS)) : hot_slot(key);
+}
+
+void hot_short_key(struct hot *hot, const struct slice *key)
+{
+    hot_key_of_slot(hot, key, slot_of(key));
 }
 
 /* Counts key one by one from now on, where there is room. */
@@ -103,14 +111,14 @@ static bool is_frequent(const struct hot *hot, uint16_t number)
            sure * HOT_EXACT_PART >= hot->sketch.total;
 }
 
-void hot_look(struct hot *hot, struct slice key, uint32_t slot)
+void hot_look(struct hot *hot, const struct slice *key, uint32_t slot)
 {
-    uint16_t number;
+    size_t len = key->len < SPACE_SAVING_KEY_MAX ? key->len : SPACE_SAVING_KEY_MAX;
+    struct slice kept = slice_make(key->data, len);
+    uint16_t number = space_saving_add(&hot->sketch, kept, (uint32_t)hash_of(kept), hot->gap);
 
-    key.len = key.len < SPACE_SAVING_KEY_MAX ? key.len : SPACE_SAVING_KEY_MAX;
-    number = space_saving_add(&hot->sketch, key, (uint32_t)hash_of(key), hot->gap);
     if (is_frequent(hot, number)) {
-        promote(hot, key, slot);
+        promote(hot, kept, slot);
     }
     if (--hot->looks_left == 0) { /* a burst does not wait for the next second */
         set_gap(hot, (uint64_t)hot->gap * 2);
@@ -146,7 +154,7 @@ static void choose_exact(struct hot *hot, const uint16_t *top, size_t count)
         struct slice key = slice_make(kept->key, kept->len);
 
         if (is_frequent(hot, top[i])) {
-            promote(hot, key, hot_slot(key));
+            promote(hot, key, slot_of(&key));
         }
     }
 }
@@ -159,7 +167,7 @@ void hot_publish(struct hot *hot)
 
     add_exact(hot);
     /* the busier, the smaller the part that is looked at */
-    set_gap(hot, (hot->sketch.total - hot->total_before) / HOT_KEYS_A_SECOND);
+    set_gap(hot, (hot->sketch.total - hot->total_before) / HOT_LOOKS);
     if (++hot->seconds % HALVE_SECONDS == 0) {
         space_saving_halve(&hot->sketch);
     }

@@ -13,11 +13,12 @@
 #include <pthread.h>
 
 enum {
-    HOT_PUBLISHED = 100,         /* most frequent keys published */
+    HOT_PUBLISHED = 64,          /* most frequent keys published */
     HOT_EXACT = 64,              /* keys counted one by one */
     HOT_SLOT_BITS = 12,          /* slots where these are found, as a power of two */
-    HOT_KEYS_A_SECOND = 1024,    /* of more keys, only a part is looked at ... */
-    HOT_GAP_MAX = 64,            /* ... one in so many at least */
+    HOT_LOOKS_FIRST = 2048,      /* so many keys are looked at, then only a part ... */
+    HOT_LOOKS = 128,             /* ... so that there are about so many looks a second ... */
+    HOT_GAP_MAX = 64,            /* ... or one key in so many is looked at */
     HOT_EXACT_LOOKS = 4,         /* a key looked at so often ... */
     HOT_EXACT_PART = 512,        /* ... that has so small a part of all is counted one by one */
     HOT_WORD = sizeof(uint64_t), /* a shorter key takes the long way to its slot */
@@ -65,44 +66,46 @@ struct hot {
 struct hot *hot_new(void);
 void hot_free(struct hot *hot); /* NULL is fine */
 
-/* The slot of a key shorter than a word. */
-uint32_t hot_slot_of_short(struct slice key);
+/* A key whose slot has keys that are counted one by one, perhaps this one. */
+void hot_key_of_slot(struct hot *hot, const struct slice *key, uint32_t slot);
 
-/* Counts key if it is one of those counted one by one; false: it is not. */
-bool hot_count_exactly(struct hot *hot, struct slice key, uint32_t slot);
+/* A key shorter than a word. */
+void hot_short_key(struct hot *hot, const struct slice *key);
 
 /* Adds a key to the sketch, and decides which is looked at next. */
-void hot_look(struct hot *hot, struct slice key, uint32_t slot);
+void hot_look(struct hot *hot, const struct slice *key, uint32_t slot);
 
 /* Publishes; once a second. */
 void hot_publish(struct hot *hot);
 
-/* From the last word of the key and the one in its middle. */
-static inline uint32_t hot_slot(struct slice key)
+/* The slot of a key, by its last word and the one in its middle. */
+static inline uint32_t hot_slot(const struct slice *key)
 {
     uint64_t last;
     uint64_t middle;
 
-    if (unlikely(key.len < HOT_WORD)) {
-        return hot_slot_of_short(key);
-    }
-    memcpy(&last, key.data + key.len - HOT_WORD, HOT_WORD);
-    memcpy(&middle, key.data + key.len / 2 - HOT_WORD / 2, HOT_WORD);
+    memcpy(&last, key->data + key->len - HOT_WORD, HOT_WORD);
+    memcpy(&middle, key->data + key->len / 2 - HOT_WORD / 2, HOT_WORD);
     return (uint32_t)((last + middle * 8) * 0x9e3779b97f4a7c15u >> (64 - HOT_SLOT_BITS));
 }
 
 /* A key was asked for. Every request pays for this. */
-static inline void hot_key(struct hot *hot, struct slice key)
+static inline void hot_key(struct hot *hot, const struct slice *key)
 {
-    if (COUNTING) {
-        uint32_t slot = hot_slot(key);
+    uint32_t slot;
 
-        if (unlikely(hot->slots[slot] != 0) && hot_count_exactly(hot, key, slot)) {
-            return;
-        }
-        if (unlikely(--hot->countdown == 0)) {
-            hot_look(hot, key, slot);
-        }
+    if (!COUNTING) {
+        return;
+    }
+    if (unlikely(key->len < HOT_WORD)) {
+        hot_short_key(hot, key);
+        return;
+    }
+    slot = hot_slot(key);
+    if (unlikely(hot->slots[slot] != 0)) {
+        hot_key_of_slot(hot, key, slot);
+    } else if (unlikely(--hot->countdown == 0)) {
+        hot_look(hot, key, slot);
     }
 }
 

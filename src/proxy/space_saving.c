@@ -126,6 +126,24 @@ uint64_t space_saving_floor(const struct space_saving *sketch)
     return sketch->used < SPACE_SAVING_KEYS ? 0 : floor;
 }
 
+/* Behind those of top that have at least so much. */
+static size_t place_of(const struct space_saving *sketch, const uint16_t *top, size_t count,
+                       uint64_t mine)
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = (low + count) / 2;
+
+        if (sketch->counts[top[middle]] >= mine) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return low;
+}
+
 size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t max)
 {
     size_t count = 0;
@@ -134,19 +152,14 @@ size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t
         uint64_t mine = sketch->counts[i];
         size_t at;
 
-        if (mine == 0 || (count == max && sketch->counts[top[max - 1]] >= mine)) {
+        if ((count == max && sketch->counts[top[max - 1]] >= mine) ||
+            mine <= 2 * sketch->keys[i].error) {
             continue;
         }
-        at = count < max ? count++ : max;
-        while (at > 0 && sketch->counts[top[at - 1]] < mine) {
-            if (at < max) {
-                top[at] = top[at - 1];
-            }
-            at--;
-        }
-        if (at < max) {
-            top[at] = (uint16_t)i;
-        }
+        at = place_of(sketch, top, count, mine);
+        count += count < max ? 1 : 0;
+        memmove(&top[at + 1], &top[at], (count - at - 1) * sizeof(top[0]));
+        top[at] = (uint16_t)i;
     }
     return count;
 }

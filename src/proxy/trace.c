@@ -133,14 +133,21 @@ void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t
     if (ring != NULL) {
         note_watched(ring, worker, exchange, answer_bytes);
     }
-    trace_look(trace);
+    trace_look(worker);
 }
 
-void trace_look(struct trace *trace)
+void trace_look(struct worker *worker)
 {
+    struct trace *trace = worker->trace;
     bool is_watched = atomic_load_explicit(&trace->watch, memory_order_relaxed) != NULL;
+    uint64_t note_from_us = is_watched ? 0 : trace->slow_from_us;
 
-    trace->note_from_us = is_watched ? 0 : trace->slow_from_us;
+    if (note_from_us < trace->note_from_us) { /* times that were counted only are noted now */
+        for (int i = 0; i < COMMAND_COUNT; i++) {
+            histogram_forget_last(&worker->counters.commands[i].latency);
+        }
+    }
+    trace->note_from_us = note_from_us;
 }
 
 static void forget_old(struct trace *trace)
@@ -163,7 +170,7 @@ void trace_publish(struct worker *worker)
     struct trace_published *published = &trace->published;
 
     forget_old(trace);
-    trace_look(trace);
+    trace_look(worker);
     pthread_mutex_lock(&published->lock);
     memcpy(published->slow, trace->slow, trace->slow_count * sizeof(trace->slow[0]));
     published->slow_count = trace->slow_count;

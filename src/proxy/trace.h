@@ -70,18 +70,9 @@ void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t
                 uint64_t answer_bytes);
 
 /* Finds out whether anybody watches. */
-void trace_look(struct trace *trace);
+void trace_look(struct worker *worker);
 
 /* Publishes; once a second. */
 void trace_publish(struct worker *worker);
-
-/* An exchange was answered. */
-static inline void trace_request(struct worker *worker, const struct exchange *exchange,
-                                 uint64_t took_us, uint64_t answer_bytes)
-{
-    if (COUNTING && unlikely(took_us >= worker->trace->note_from_us)) {
-        trace_note(worker, exchange, took_us, answer_bytes);
-    }
-}
 
 #endif

@@ -182,7 +182,7 @@ static void on_mail(struct watch *watch, uint32_t events)
             roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
         case WORKER_MAIL_WAKE:
-            trace_look(worker->trace);
+            trace_look(worker);
             break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
@@ -263,8 +263,6 @@ static void publish(struct worker *worker)
 
     struct counters *counters = &worker->counters;
 
-    histogram_run_flush(&counters->latency_run);
-    histogram_run_flush(&counters->server_latency_run);
     count(counters, COUNTER_TICKS);
     worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
     count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
