@@ -54,13 +54,14 @@ void tally_other_time(struct worker *worker, const struct exchange *exchange, ui
 static inline void tally_answer(struct worker *worker, const struct exchange *exchange,
                                 uint64_t bytes)
 {
+    struct command_counters *command = exchange->counters;
     uint64_t took_us = worker->now_us - exchange->started_us;
 
     if (!COUNTING) {
         return;
     }
-    count_command(exchange->counters, COMMAND_BYTES_WRITTEN, bytes);
-    if (!histogram_add_same(&exchange->counters->latency, took_us)) {
+    count_command(command, COMMAND_BYTES_WRITTEN, bytes);
+    if (!histogram_add_same(&command->latency, took_us)) {
         tally_other_time(worker, exchange, took_us, bytes);
     }
 }
