@@ -135,6 +135,13 @@ void socket_refuse(int fd, struct slice text)
     close(fd);
 }
 
+void socket_drop_unsent(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 void socket_remove_file(const struct address *address)
 {
     if (address->is_unix) {

@@ -12,6 +12,12 @@
 /* Starts connecting; -1 with errno set. *done: connected already. */
 int socket_connect(const struct endpoint *endpoint, bool *done);
 
+/*
+ * The close of fd is to be a reset: what the other end has not taken yet is dropped. A mere close
+ * leaves it to the kernel, which goes on sending for minutes.
+ */
+void socket_drop_unsent(int fd);
+
 /* Returns the error of a connect that ended, 0 where it succeeded. */
 int socket_error(int fd);
 

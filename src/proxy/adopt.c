@@ -264,6 +264,24 @@ void adopt_topology(struct worker *worker)
     topology_put(old);
 }
 
+/* What waited for the requests of old, which has none any more, is let go. */
+static void let_successors_go(struct worker *worker, const struct backend_set *old)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        for (unsigned i = 0; set != NULL && i < set->count; i++) {
+            struct backend *backend = &set->backends[i];
+
+            if (backend->is_behind && backend->state == BACKEND_WAITING &&
+                backend_set_leads_to(old, set->server)) {
+                backend->endpoints_tried = 0;
+                backend_connect(backend);
+            }
+        }
+    }
+}
+
 void adopt_free_retired(struct worker *worker)
 {
     list_each_safe (at, after, &worker->retired_sets) {
@@ -273,6 +291,9 @@ void adopt_free_retired(struct worker *worker)
 
         if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
             linger_stop_old(set);
+        }
+        if (!backend_set_has_requests(set)) {
+            let_successors_go(worker, set);
         }
         if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);

@@ -25,6 +25,7 @@ enum {
 
 struct backend_set;
 struct exchange;
+struct hot;
 struct journal_entry;
 struct leg;
 struct trace;
@@ -33,6 +34,7 @@ struct workers;
 struct worker {
     struct counters counters;
     struct trace *trace;
+    struct hot *hot;
     unsigned number;
     struct workers *all;
     pthread_t thread;
