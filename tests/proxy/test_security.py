@@ -321,6 +321,7 @@ class Unprivileged(ProxyTest):
         daemon = self.ketamad([self.memcached('s1')], proxy=proxy,
                               preexec=lambda: os.setgroups([0, 1, 2]), **options)
         os.chmod(daemon.directory, 0o755)  # the user reads the configuration at a reload
+        daemon.ask(b'get k\r\n')  # it listens before it is another user, and serves after
         return daemon
 
     def test_user_and_every_group_are_dropped_and_root_does_not_come_back(self):
