@@ -11,9 +11,11 @@
 
 struct attribute {
     const char *name;
-    /* sets it in target; returns NULL, or what is wrong with the value */
+    /* sets it in target; returns NULL, or what is wrong with the value, or out_of_memory */
     const char *(*set)(void *target, struct slice value);
 };
+
+static const char out_of_memory[] = "";
 
 static bool is_blank(char c)
 {
@@ -58,7 +60,7 @@ static const char *set_name(void *target, struct slice value)
         return "a name has 1 to 250 characters, no control characters";
     }
     server->name = alloc_text(value);
-    return NULL;
+    return server->name != NULL ? NULL : out_of_memory;
 }
 
 static const char *set_weight(void *target, struct slice value)
@@ -82,7 +84,7 @@ static const char *set_zone(void *target, struct slice value)
         return "a zone has 1 to 64 characters, no control characters";
     }
     server->zone = alloc_text(value);
-    return NULL;
+    return server->zone != NULL ? NULL : out_of_memory;
 }
 
 static const char *set_mode(void *target, struct slice value)
@@ -154,7 +156,9 @@ static bool set_attribute(const struct attribute *attributes, size_t count, void
     *seen |= 1U << (attribute - attributes);
     problem =
         attribute->set(target, slice_make(equals + 1, word.len - (size_t)(equals + 1 - word.data)));
-    if (problem != NULL) {
+    if (problem == out_of_memory) {
+        wrong[0] = '\0';
+    } else if (problem != NULL) {
         snprintf(wrong, VALUE_WRONG_MAX, "%s is wrong: %s", quoted, problem);
     }
     return problem == NULL;
@@ -205,6 +209,11 @@ bool server_parse(struct config_server *server, struct slice text, char *wrong)
     server->label = alloc_text(slice_text(
         server->name != NULL ? server->name
                              : address_format(&server->address, written, sizeof(written))));
+    if (server->label == NULL) {
+        server_fini(server);
+        wrong[0] = '\0';
+        return false;
+    }
     return true;
 }
 
