@@ -168,7 +168,9 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     list_add_tail(&admin->sessions, &session->link);
     admin->session_count++;
     bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);
-    bufferevent_enable(session->stream, EV_READ | EV_WRITE);
+    if (bufferevent_enable(session->stream, EV_READ | EV_WRITE) == -1) {
+        session_free(session);
+    }
 }
 
 void session_wait(struct session *session)
@@ -220,10 +222,10 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
 
 bool admin_start(struct admin *admin)
 {
-    admin->listener =
-        evconnlistener_new(admin->control->base, on_accept, admin,
-                           LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, admin->fd);
-    return admin->listener != NULL;
+    admin->listener = evconnlistener_new(
+        admin->control->base, on_accept, admin,
+        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_DISABLED, 0, admin->fd);
+    return admin->listener != NULL && evconnlistener_enable(admin->listener) == 0;
 }
 
 void admin_free(struct admin *admin)

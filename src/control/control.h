@@ -51,7 +51,6 @@ struct control {
     struct questions *questions;
     uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;
-    unsigned workers_stopped;
     struct change_counts changes;
     bool is_stopping;
     struct resolver *resolver;

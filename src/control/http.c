@@ -284,14 +284,20 @@ bool http_start(struct http *http)
     evhttp_set_max_body_size(http->server, BODY_MAX);
     evhttp_set_gencb(http->server, on_request, http);
     evhttp_set_bevcb(http->server, on_connection, http);
-    http->listener = evconnlistener_new(http->control->base, NULL, NULL,
-                                        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, http->fd);
-    http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
-    if (http->listener == NULL || http->timer == NULL || event_add(http->timer, &second) != 0) {
+    http->listener = evconnlistener_new(
+        http->control->base, NULL, NULL,
+        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_DISABLED, 0, http->fd);
+    if (http->listener == NULL) {
         return false;
     }
     http->fd = -1; /* the listener's now */
-    return evhttp_bind_listener(http->server, http->listener) != NULL;
+    if (evhttp_bind_listener(http->server, http->listener) == NULL) {
+        evconnlistener_free(http->listener);
+        return false;
+    }
+    http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
+    return http->timer != NULL && event_add(http->timer, &second) == 0 &&
+           evconnlistener_enable(http->listener) == 0;
 }
 
 void http_free(struct http *http)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
+#include "control/timer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,22 +65,12 @@ static void finish(struct query *query, enum health_cause cause)
     free(bytes);
 }
 
-static void set_timer(struct query *query, uint64_t length_us)
-{
-    struct timeval wait = {
-        .tv_sec = (time_t)(length_us / 1000000),
-        .tv_usec = (suseconds_t)(length_us % 1000000),
-    };
-
-    event_add(&query->timer, &wait);
-}
-
 /* Ends the question from the loop rather than within the caller's call. */
 static void finish_soon(struct query *query, enum health_cause cause)
 {
     drop_connection(query);
     query->pending_cause = cause;
-    set_timer(query, 0);
+    timer_set(&query->timer, 0);
 }
 
 /* The address in use cannot be connected to: the next one, or the end. */
@@ -174,7 +165,9 @@ static void listen_for(struct query *query, short what)
 {
     event_del(&query->io);
     event_assign(&query->io, query->base, query->fd, what | EV_PERSIST, on_io, query);
-    event_add(&query->io, NULL);
+    if (event_add(&query->io, NULL) == -1) {
+        finish_soon(query, HEALTH_PROXY_TROUBLE);
+    }
 }
 
 static void on_connected(struct query *query)
@@ -184,7 +177,7 @@ static void on_connected(struct query *query)
     query->state = QUERY_ASKING;
     query->sent = 0;
     query->answer_len = 0;
-    set_timer(query, query->deadline_us > now ? query->deadline_us - now : 0);
+    timer_set(&query->timer, query->deadline_us > now ? query->deadline_us - now : 0);
     if (send_question(query)) {
         listen_for(query, query->sent < query->kind->question.len ? EV_READ | EV_WRITE : EV_READ);
     }
@@ -248,9 +241,8 @@ static void connect_next(struct query *query)
         connect_failed(query, cause_of_errno(errno));
         return;
     }
-    set_timer(query, left / (query->endpoint_count - query->tried + 1));
-    event_assign(&query->io, query->base, query->fd, EV_WRITE, on_io, query);
-    event_add(&query->io, NULL);
+    timer_set(&query->timer, left / (query->endpoint_count - query->tried + 1));
+    listen_for(query, EV_WRITE);
 }
 
 void query_init(struct query *query, const struct query_kind *kind, struct event_base *base)
@@ -310,7 +302,7 @@ void query_start(struct query *query, const struct endpoint *endpoints, uint32_t
         finish_soon(query, count == 0 ? HEALTH_UNRESOLVED : HEALTH_PROXY_TROUBLE);
     } else if (query->fd != -1) {
         query->state = QUERY_ASKING;
-        set_timer(query, timeout_us);
+        timer_set(&query->timer, timeout_us);
         listen_for(query, EV_READ | EV_WRITE);
     } else {
         connect_next(query);

@@ -6,6 +6,7 @@
 #include "control/event_log.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
+#include "control/timer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,9 +28,7 @@ static void set_phase(struct member *member, enum member_phase next)
 
 static void allow_ms(struct member *member, unsigned ms)
 {
-    struct timeval left = {ms / 1000, ms % 1000 * 1000};
-
-    evtimer_add(member->step_timer, &left);
+    timer_set(member->step_timer, (uint64_t)ms * 1000);
 }
 
 /* ---- lists of keys */

@@ -10,11 +10,14 @@ enum { VERDICT_GAP_US = 20000 };
 
 struct backend_set *backend_set_new(struct worker *worker, struct server *server, unsigned count)
 {
-    struct backend_set *set = calloc(1, sizeof(*set) + count * sizeof(set->backends[0]));
+    /* whole cache lines: the sets of different workers may lie side by side */
+    size_t size = (sizeof(struct backend_set) + count * sizeof(struct backend) + 63) & ~(size_t)63;
+    struct backend_set *set = aligned_alloc(64, size);
 
     if (set == NULL) {
         return NULL;
     }
+    memset(set, 0, size);
     set->worker = worker;
     set->counters = server_counters_get(server, worker->number, worker->all->count);
     if (set->counters == NULL) {

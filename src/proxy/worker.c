@@ -1,7 +1,6 @@
 /* See proxy/worker.h. */
 #include "proxy/worker.h"
 
-#include "base/log.h"
 #include "proxy/adopt.h"
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
@@ -111,6 +110,9 @@ static void every_second(struct worker *worker)
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
+    if (worker->lacks_listeners) {
+        adopt_missing_listeners(worker);
+    }
     if (worker->peak_bytes > TRIM_BYTES && memory_in_use(worker) < worker->peak_bytes / 2) {
         worker->peak_bytes = 0;
         chunk_pool_trim(&worker->pool);
@@ -160,6 +162,22 @@ static void start_draining(struct worker *worker)
     }
 }
 
+/* Acts on what it was told without mail. */
+static void hear(struct worker *worker)
+{
+    unsigned told = atomic_exchange(&worker->told, 0);
+
+    if (told & WORKER_LOOK) {
+        trace_look(worker->trace); /* the topology is looked at at the end of every tick */
+    }
+    if (told & WORKER_DRAIN) {
+        start_draining(worker);
+    }
+    if (told & WORKER_STOP) {
+        worker->is_stopped = true;
+    }
+}
+
 static void on_mail(struct watch *watch, uint32_t events)
 {
     struct worker *worker = watch_owner(watch, struct worker, mail_watch);
@@ -179,21 +197,13 @@ static void on_mail(struct watch *watch, uint32_t events)
         case WORKER_MAIL_ROSTER:
             roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
-        case WORKER_MAIL_WAKE:
-            trace_look(worker->trace);
-            break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
             continue; /* it goes back with the answer */
-        case WORKER_MAIL_DRAIN:
-            start_draining(worker);
-            break;
-        case WORKER_MAIL_STOP:
-            worker->is_stopped = true;
-            break;
         }
         free(mail);
     }
+    hear(worker);
 }
 
 static void flush_backends(struct worker *worker)
@@ -306,11 +316,12 @@ void worker_tick(struct worker *worker, bool waits)
     standin_surrender(worker);
 }
 
-void worker_begin(struct worker *worker)
+bool worker_begin(struct worker *worker)
 {
     worker->now_us = clock_us();
     worker->second_at_us = worker->now_us + SECOND_US;
     adopt_topology(worker);
+    return worker->topology != NULL && !worker->lacks_listeners;
 }
 
 void worker_end(struct worker *worker)
@@ -324,18 +335,13 @@ void worker_end(struct worker *worker)
 static void *run(void *arg)
 {
     struct worker *worker = arg;
-    struct mail *mail;
 
-    worker_begin(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
         worker_tick(worker, true);
     }
     worker_end(worker);
-    mail = malloc(sizeof(*mail));
-    if (mail != NULL) {
-        mail->kind = CONTROL_MAIL_WORKER_STOPPED;
-        mailbox_post(worker->all->control, mail);
-    }
+    atomic_fetch_add(&worker->all->stopped, 1);
+    mailbox_wake(worker->all->control);
     return NULL;
 }
 
@@ -357,15 +363,74 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
+    worker->poller.fd = -1;
+    worker->mailbox.wake_fd = -1;
     if (worker->write_buffer == NULL || worker->trace == NULL || !poller_init(&worker->poller) ||
         !mailbox_init(&worker->mailbox)) {
-        return false;
+        goto fail;
     }
     worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
     if (!poller_set(&worker->poller, &worker->mail_watch, EPOLLIN)) {
-        return false;
+        goto fail;
     }
     return true;
+
+fail:
+    if (worker->mailbox.wake_fd != -1) {
+        mailbox_fini(&worker->mailbox);
+    }
+    poller_fini(&worker->poller);
+    trace_free(worker->trace);
+    free(worker->write_buffer);
+    return false;
+}
+
+/* Makes the workers, ready to turn. False with a sentence: some may have been made. */
+static bool make_workers(struct workers *workers, unsigned count, char *error, size_t error_size)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!worker_init(&workers->at[i], workers, i)) {
+            snprintf(error, error_size, "cannot make a poller for worker %u", i);
+            return false;
+        }
+        workers->count = i + 1;
+    }
+    for (unsigned i = 0; i < count; i++) { /* all are there: they look at each other */
+        if (!worker_begin(&workers->at[i])) {
+            snprintf(error, error_size, "cannot start worker %u: out of memory", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Starts a thread for each. False with a sentence: those that were started have ended again. */
+static bool start_threads(struct workers *workers, char *error, size_t error_size)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        int failure = pthread_create(&workers->at[i].thread, NULL, run, &workers->at[i]);
+
+        if (failure != 0) {
+            snprintf(error, error_size, "cannot start worker %u: %s", i, strerror(failure));
+            workers_stop(workers);
+            while (i > 0) {
+                pthread_join(workers->at[--i].thread, NULL);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Frees workers whose threads have ended, or never began. */
+static void free_workers(struct workers *workers)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        worker_fini(&workers->at[i]);
+    }
+    free(workers->at);
+    workers->at = NULL;
+    workers->count = 0;
 }
 
 bool workers_start(struct workers *workers, unsigned worker_count, struct topology_slot *slot,
@@ -373,6 +438,7 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
 {
     sigset_t all_signals;
     sigset_t before;
+    bool done;
 
     memset(workers, 0, sizeof(*workers));
     workers->slot = slot;
@@ -383,45 +449,28 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
         return false;
     }
     memset(workers->at, 0, worker_count * sizeof(workers->at[0]));
-    workers->count = worker_count;
-    for (unsigned i = 0; i < worker_count; i++) {
-        if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make a poller for worker %u", i);
-            return false;
-        }
-    }
     sigfillset(&all_signals); /* signals are the control thread's */
     pthread_sigmask(SIG_BLOCK, &all_signals, &before);
-    for (unsigned i = 0; i < worker_count; i++) {
-        int failure = pthread_create(&workers->at[i].thread, NULL, run, &workers->at[i]);
-
-        if (failure != 0) {
-            snprintf(error, error_size, "cannot start worker %u: %s", i, strerror(failure));
-            pthread_sigmask(SIG_SETMASK, &before, NULL);
-            return false;
-        }
-    }
+    done = make_workers(workers, worker_count, error, error_size) &&
+           start_threads(workers, error, error_size);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return true;
+    if (!done) {
+        free_workers(workers);
+    }
+    return done;
 }
 
-static void tell_all(struct workers *workers, enum worker_mail kind)
+static void tell_all(struct workers *workers, enum worker_word word)
 {
     for (unsigned i = 0; i < workers->count; i++) {
-        struct mail *mail = malloc(sizeof(*mail));
-
-        if (mail == NULL) {
-            log_error("out of memory");
-            continue;
-        }
-        mail->kind = (int)kind;
-        mailbox_post(&workers->at[i].mailbox, mail);
+        atomic_fetch_or(&workers->at[i].told, word);
+        mailbox_wake(&workers->at[i].mailbox);
     }
 }
 
 void workers_wake(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_WAKE);
+    tell_all(workers, WORKER_LOOK);
 }
 
 bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
@@ -458,12 +507,12 @@ bool workers_ask_journal(struct workers *workers, struct server *server, uint64_
 
 void workers_drain(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_DRAIN);
+    tell_all(workers, WORKER_DRAIN);
 }
 
 void workers_stop(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_STOP);
+    tell_all(workers, WORKER_STOP);
 }
 
 void worker_fini(struct worker *worker)
@@ -512,10 +561,5 @@ void workers_join(struct workers *workers)
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->at[i].thread, NULL);
     }
-    for (unsigned i = 0; i < workers->count; i++) {
-        worker_fini(&workers->at[i]);
-    }
-    free(workers->at);
-    workers->at = NULL;
-    workers->count = 0;
+    free_workers(workers);
 }
