@@ -183,7 +183,9 @@ static bool init_events(struct control *control)
     control->mail_event =
         event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST, on_mail, control);
     control->drain_timer = evtimer_new(control->base, on_drain_timeout, control);
-    if (control->mail_event == NULL || control->drain_timer == NULL) {
+    control->later_timer = evtimer_new(control->base, rebuild_on_later, control);
+    if (control->mail_event == NULL || control->drain_timer == NULL ||
+        control->later_timer == NULL) {
         return false;
     }
     if (event_add(control->mail_event, NULL) == -1) {
@@ -234,6 +236,9 @@ static void fini(struct control *control)
     }
     if (control->drain_timer != NULL) {
         event_free(control->drain_timer);
+    }
+    if (control->later_timer != NULL) {
+        event_free(control->later_timer);
     }
     members_free(control);
     resolver_free(control->resolver);

@@ -43,6 +43,7 @@ struct control {
     struct event *mail_event;
     struct event *signal_events[5];
     struct event *drain_timer;
+    struct event *later_timer; /* for what memory was short for */
     struct admin *admin;
     struct http *http;
     struct metrics *metrics;
@@ -53,6 +54,7 @@ struct control {
     uint64_t started_wall_us;
     struct change_counts changes;
     bool is_stopping;
+    bool is_unbuilt; /* the topology is older than the standings in it */
     struct resolver *resolver;
     struct member **members; /* by server slot; NULL where none */
     uint32_t member_count;

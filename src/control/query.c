@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { TIMER_SLACK_US = 20000 };
+
 static void connect_next(struct query *query);
 
 static enum health_cause cause_of_errno(int error)
@@ -65,12 +67,18 @@ static void finish(struct query *query, enum health_cause cause)
     free(bytes);
 }
 
+static void set_timer(struct query *query, uint64_t length_us)
+{
+    query->timer_us = clock_us() + length_us;
+    timer_set(&query->timer, length_us);
+}
+
 /* Ends the question from the loop rather than within the caller's call. */
 static void finish_soon(struct query *query, enum health_cause cause)
 {
     drop_connection(query);
     query->pending_cause = cause;
-    timer_set(&query->timer, 0);
+    set_timer(query, 0);
 }
 
 /* The address in use cannot be connected to: the next one, or the end. */
@@ -177,7 +185,7 @@ static void on_connected(struct query *query)
     query->state = QUERY_ASKING;
     query->sent = 0;
     query->answer_len = 0;
-    timer_set(&query->timer, query->deadline_us > now ? query->deadline_us - now : 0);
+    set_timer(query, query->deadline_us > now ? query->deadline_us - now : 0);
     if (send_question(query)) {
         listen_for(query, query->sent < query->kind->question.len ? EV_READ | EV_WRITE : EV_READ);
     }
@@ -220,6 +228,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void)what;
     if (query->pending_cause != HEALTH_NO_CAUSE) {
         finish(query, query->pending_cause);
+    } else if (clock_us() + TIMER_SLACK_US < query->timer_us) {
+        finish(query, HEALTH_PROXY_TROUBLE); /* no memory for the timer: the server is not late */
     } else if (query->state == QUERY_CONNECTING) {
         connect_failed(query, HEALTH_CONNECT_TIMEOUT);
     } else {
@@ -241,7 +251,7 @@ static void connect_next(struct query *query)
         connect_failed(query, cause_of_errno(errno));
         return;
     }
-    timer_set(&query->timer, left / (query->endpoint_count - query->tried + 1));
+    set_timer(query, left / (query->endpoint_count - query->tried + 1));
     listen_for(query, EV_WRITE);
 }
 
@@ -302,7 +312,7 @@ void query_start(struct query *query, const struct endpoint *endpoints, uint32_t
         finish_soon(query, count == 0 ? HEALTH_UNRESOLVED : HEALTH_PROXY_TROUBLE);
     } else if (query->fd != -1) {
         query->state = QUERY_ASKING;
-        timer_set(&query->timer, timeout_us);
+        set_timer(query, timeout_us);
         listen_for(query, EV_READ | EV_WRITE);
     } else {
         connect_next(query);

@@ -124,8 +124,8 @@ static void ask_workers(struct member *member, enum surrender_quiet quiet, bool 
 
     member->surrenders_due = control->workers.count;
     member->ticket++;
-    if (!workers_ask_journal(&control->workers, member->server, control->slot.current->generation,
-                             quiet, closes, member->ticket)) {
+    if (!workers_ask_journal(&control->workers, member->server, rebuild_generation(control), quiet,
+                             closes, member->ticket)) {
         log_error("out of memory: server %s keeps its standing for now", member->server->label);
         member->surrenders_due = 0;
         allow_ms(member, GATE_MAX_MS);

@@ -20,6 +20,16 @@ static void note(struct backend_set *set, struct slice key, struct server *stand
     }
 }
 
+/* Whose key it was cannot be said: nobody's notes are whole any more. */
+static void overflow_all(struct worker *worker, const struct topology_pool *pool)
+{
+    for (uint32_t s = 0; s < pool->server_count; s++) {
+        if (pool->live[s] == STANDING_OUT) {
+            worker->sets[pool->servers[s].server->slot]->journal.is_overflowed = true;
+        }
+    }
+}
+
 void standin_record(struct worker *worker, struct leg *leg, const struct topology_pool *pool,
                     uint32_t to, struct slice key)
 {
@@ -30,6 +40,9 @@ void standin_record(struct worker *worker, struct leg *leg, const struct topolog
         return;
     }
     count = placement_list(pool->placement, key, list, LIST_MAX);
+    if (count == 0) {
+        overflow_all(worker, pool); /* out of memory */
+    }
     for (size_t i = 0; i < count && list[i] != to; i++) {
         struct backend_set *set;
         uint32_t known = leg->standing != NULL ? leg->standing->count : 0;

@@ -3,16 +3,14 @@
 FAULTS=all tries every one of them, which takes minutes; else one in a few, others each time.
 """
 
-import http.client
 import os
 import random
 import re
-import signal
-import unittest
+import time
 
 from faults import Faults, usable
-from harness import (DEADLINE, TIME_FACTOR, Client, Ketamad, ProxyTest, accepts, end_process, free_port, main, proxy_only,
-                     wait_until)
+from harness import (DEADLINE, TIME_FACTOR, Client, Ketamad, ProxyTest, accepts, end_process, free_port, keys_of, main,
+                     proxy_only, wait_until)
 
 ALL = os.environ.get('FAULTS') == 'all'
 ERROR = rb'SERVER_ERROR [^\r\n]+\r\n'
@@ -257,6 +255,162 @@ class AllocationsWhileServing(FaultsTest):
         for name in ('s1', 's2'):
             self.daemon.wait_state(name, 'live')
         self.assertEqual(int(self.daemon.admin_stats()['ejections']), 0)
+
+
+@proxy_only
+@usable
+class AllocationsAtReload(FaultsTest):
+    """It is taken whole or refused whole, and a client of before is served all the while."""
+
+    def setUp(self):
+        super().setUp()
+        self.servers = [self.memcached('s%d' % i) for i in (1, 2, 3)]
+        self.daemon = self.faulty(self.servers[:2])
+        self.listens = self.daemon.listens
+        self.more = ['127.0.0.1:%d' % free_port()]
+        self.witness = self.client(self.daemon.address)
+        self.counts = (0, 0)
+
+    def reload(self, is_large):
+        """Reloads one or the other configuration; returns whether it was taken."""
+        self.daemon.servers = self.servers if is_large else self.servers[:2]
+        self.daemon.listens = self.listens + self.more if is_large else self.listens
+        self.daemon.pool = {'connections': 2 if is_large else 1}
+        before = len(self.daemon.stderr())
+        taken, refused = self.counts
+        self.daemon.reload()
+        began = time.monotonic()
+
+        def is_over():
+            if re.search(r'reload: (done|failed)', self.daemon.stderr()[before:]):
+                return True
+            if time.monotonic() - began < 0.3 * TIME_FACTOR:
+                return False
+            self.faults.rule('allocate')  # its line was held back, as one of too many
+            return self.read_counts() != (taken, refused)
+        wait_until(is_over, None, 'the reload to be over')
+        self.faults.rule('allocate')
+        self.counts = self.read_counts()
+        self.assertEqual(sum(self.counts), taken + refused + 1)
+        return self.counts[0] > taken
+
+    def count(self):
+        """How many allocations a reload takes, about."""
+        self.reload(True)
+        self.reload(False)
+        self.daemon.servers, self.daemon.listens = self.servers, self.listens + self.more
+        self.faults.rule('allocate')
+        before = len(self.daemon.stderr())
+        self.daemon.reload()
+        wait_until(lambda: 'reload: done' in self.daemon.stderr()[before:], None, 'the reload to be over')
+        count = self.faults.count('allocate', 'calls')
+        self.counts = self.read_counts()
+        return count
+
+    def read_counts(self):
+        stats = self.daemon.admin_stats()
+        return int(stats['reloads']), int(stats['reloads_refused'])
+
+    def check(self, is_large, rule):
+        """Everything is as the one configuration says, by and by in what waited for memory."""
+        names = ['s1', 's2', 's3'] if is_large else ['s1', 's2']
+        wait_until(lambda: sorted(self.daemon.members()) == names, None, 'the servers to be %s after %s' % (names, rule))
+        wait_until(lambda: all(m['state'] == 'live' and m.get('phase') != 'none' for m in self.daemon.members().values()),
+                   None, 'the servers to be watched after %s' % rule)
+        for _ in range(4):  # each worker takes some
+            if is_large:
+                with Client(self.more[0]) as client:
+                    self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n', rule)
+            self.assertEqual(self.daemon.ask(b'get k\r\n'), b'END\r\n', rule)
+        self.assertEqual(accepts(self.more[0]), is_large, rule)
+        for i in range(10):
+            key = b'w%d' % i
+            self.assertEqual(self.witness.ask(b'set %s 0 0 1\r\nx\r\n' % key), b'STORED\r\n', rule)
+            self.assertEqual(self.witness.ask(b'get %s\r\n' % key), b'VALUE %s 0 1\r\nx\r\nEND\r\n' % key, rule)
+
+    def try_one(self, **rule):
+        self.faults.rule('allocate', **rule)
+        taken = self.reload(True)
+        self.assertIsNone(self.daemon.process.poll(), 'with %s: %s' % (rule, self.daemon.stderr()))
+        self.check(taken, rule)
+        if taken:
+            self.assertTrue(self.reload(False), rule)
+            self.check(False, rule)
+
+    def test_one_that_fails(self):
+        for n in numbers(self.count(), 12):
+            self.assertTrue(self.reload(False))
+            self.try_one(at=n)
+
+    def test_all_that_fail_from_one_on(self):
+        for n in numbers(self.count(), 30):
+            self.assertTrue(self.reload(False))
+            self.try_one(from_=n)
+
+
+@proxy_only
+@usable
+class AllocationsAtEjection(FaultsTest):
+    """A server leaves and returns although memory was short, and shows nothing that was overwritten."""
+
+    def setUp(self):
+        super().setUp()
+        self.servers = [self.memcached('s%d' % i) for i in (1, 2)]
+        self.daemon = self.faulty(self.servers, pool={
+            'fall': 1, 'rise': 1, 'probe_interval': '100ms', 'probe_timeout': '%dms' % (400 * TIME_FACTOR),
+            'request_timeout': '%dms' % (300 * TIME_FACTOR), 'min_live': '0%'})
+        self.serial = 0
+
+    def write(self, key, value):
+        """True where it is sure to be there."""
+        try:
+            return self.daemon.ask(b'set %s 0 0 3\r\n%s\r\n' % (key, value)) == b'STORED\r\n'
+        except (EOFError, ConnectionError):
+            return False
+
+    def out_and_back(self, keys, out_rule, back_rule):
+        """s1 hangs, values of its keys are written anew, s1 goes on; returns what was stored."""
+        for key in keys:
+            self.assertEqual(self.servers[0].ask(b'set %s 0 0 3\r\nold\r\n' % key), b'STORED\r\n')
+        self.faults.rule('allocate', **out_rule)
+        self.servers[0].pause()
+        stored = [key for key in keys if self.write(key, b'new')]
+        self.faults.rule('allocate')
+        wait_until(lambda: self.daemon.state('s1') in ('ejected', 'down'), None, 's1 to be out')
+        stored += [key for key in keys[:2] if self.write(key, b'new')]
+        self.faults.rule('allocate', **back_rule)
+        self.servers[0].resume()
+        stored += [key for key in keys[2:4] if self.write(key, b'new')]
+        self.assertIsNone(self.daemon.process.poll(), self.daemon.stderr())
+        return stored
+
+    def try_one(self, out_rule, back_rule):
+        keys = keys_of('s1', ('s1', 's2'))[self.serial:self.serial + 8]
+        self.serial += 8
+        stored = self.out_and_back(keys, out_rule, back_rule)
+        begin = time.monotonic()
+        wait_until(lambda: time.monotonic() - begin > 0.15, None, 'some of the return to be tried')
+        self.faults.rule('allocate')
+        self.daemon.wait_state('s1', 'live', 30)
+        for key in stored:
+            reply = wait_until(lambda key=key: self.answer(key), None, 'an answer')
+            self.assertNotIn(b'old', reply, 'of %s after %s, %s' % (key, out_rule, back_rule))
+        if self.daemon.log_has('nobody stands in for it again'):  # it lost count of what was written
+            self.daemon.admin('restore s1')
+
+    def answer(self, key):
+        reply = self.daemon.ask(b'get %s\r\n' % key)
+        return reply if reply.endswith(b'END\r\n') else None
+
+    def test_some_that_fail_while_it_leaves_and_while_it_returns(self):
+        for _ in range(60 if ALL else 2):
+            kind = random.choice(['at', 'from_', 'share'])
+            rule = {kind: random.choice([0.02, 0.2, 0.5]) if kind == 'share' else random.randint(1, 60)}
+            self.faults.set('seed', random.getrandbits(30))
+            try:
+                self.try_one(*random.sample([rule, {}], 2))
+            except AssertionError as error:
+                raise AssertionError('with %s: %s %s' % (rule, error, self.daemon.members())) from None
 
 
 if __name__ == '__main__':
