@@ -12,8 +12,10 @@
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <event2/util.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -240,6 +242,14 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     return stream;
 }
 
+/* Descriptors or memory ran out: on_second lets those in who wait. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    (void)arg;
+    log_warn("http: accepting is paused: %s", strerror(EVUTIL_SOCKET_ERROR()));
+    evconnlistener_disable(listener);
+}
+
 struct http *http_open(struct control *control, char *error, size_t error_size)
 {
     const struct config_listen *listen = &control->config->http;
@@ -295,6 +305,7 @@ bool http_start(struct http *http)
         evconnlistener_free(http->listener);
         return false;
     }
+    evconnlistener_set_error_cb(http->listener, on_accept_error);
     http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
     return http->timer != NULL && event_add(http->timer, &second) == 0 &&
            evconnlistener_enable(http->listener) == 0;
