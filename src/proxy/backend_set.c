@@ -3,6 +3,7 @@
 
 #include "proxy/linger.h"
 #include "proxy/server_counter.h"
+#include "proxy/standin.h"
 
 #include <stdlib.h>
 
@@ -47,8 +48,7 @@ void backend_set_free(struct backend_set *set)
         backend_close(&set->backends[i]);
     }
     linger_stop_all(set);
-    atomic_fetch_sub_explicit(&set->server->noted, set->journal.count, memory_order_relaxed);
-    journal_clear(&set->journal);
+    standin_forget_journal(set);
     server_put(set->server);
     free(set);
 }

@@ -75,12 +75,6 @@ static void expire(struct worker *worker)
     worker_want_deadline(worker, next_us);
 }
 
-/* Buffers, and roughly what requests under way take beside them. */
-static uint64_t memory_in_use(const struct worker *worker)
-{
-    return worker->pool.used_bytes + worker->exchange_count * sizeof(struct exchange);
-}
-
 /* Closes clients that were silent for too long. */
 static void close_idle_clients(struct worker *worker)
 {
@@ -113,7 +107,7 @@ static void every_second(struct worker *worker)
     if (worker->lacks_listeners) {
         adopt_missing_listeners(worker);
     }
-    if (worker->peak_bytes > TRIM_BYTES && memory_in_use(worker) < worker->peak_bytes / 2) {
+    if (worker->peak_bytes > TRIM_BYTES && worker->pool.used_bytes < worker->peak_bytes / 2) {
         worker->peak_bytes = 0;
         chunk_pool_trim(&worker->pool);
         while (worker->free_exchanges != NULL) {
@@ -267,7 +261,7 @@ static bool has_work(const struct worker *worker)
 /* Brings the counters up to date that are not kept so request by request. */
 static void publish(struct worker *worker)
 {
-    uint64_t in_use = memory_in_use(worker);
+    uint64_t in_use = worker->pool.used_bytes;
 
     struct counters *counters = &worker->counters;
 
@@ -275,7 +269,7 @@ static void publish(struct worker *worker)
     histogram_run_flush(&counters->server_latency_run);
     count(counters, COUNTER_TICKS);
     worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
-    count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
+    count_set(counters, COUNTER_MEMORY, in_use);
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
