@@ -19,6 +19,7 @@
 
 enum {
     SECOND_US = 1000000,
+    STOPPED_US = 250000,  /* no turn takes so long by itself */
     TRIM_BYTES = 1 << 20, /* a peak below this is not worth giving back */
 };
 
@@ -292,11 +293,26 @@ static void see_to_what_is_due(struct worker *worker)
     }
 }
 
+/*
+ * Sleeps until there is something to do. One that slept far longer than it was to was stopped: what
+ * it has not heard in that time is nobody's fault.
+ */
+static void sleep_and_look(struct worker *worker, bool waits)
+{
+    int wait_ms = !waits || has_work(worker) ? 0 : sleep_ms(worker);
+    uint64_t latest_us = worker->now_us + (uint64_t)wait_ms * 1000 + STOPPED_US;
+
+    poller_wait(&worker->poller, wait_ms);
+    worker->now_us = clock_us();
+    if (waits && worker->now_us > latest_us) {
+        worker->resumed_us = worker->now_us;
+    }
+}
+
 /* New periodic work gets a line here. */
 void worker_tick(struct worker *worker, bool waits)
 {
-    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : sleep_ms(worker));
-    worker->now_us = clock_us();
+    sleep_and_look(worker, waits);
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
     flush_backends(worker);       /* one write for each that is dirty */

@@ -70,6 +70,7 @@ struct worker {
     uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
 
     uint64_t now_us;         /* when this tick began */
+    uint64_t resumed_us;     /* when the process went on after it was stopped, or its machine was */
     uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
     uint64_t second_at_us;   /* when the work of every second is due */
     uint64_t peak_bytes;     /* the most memory in use since it was last given back */

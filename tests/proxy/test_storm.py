@@ -60,7 +60,7 @@ class Storm(ProxyTest):
     def setUp(self):
         super().setUp()
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        want = max(hard, STORM_CLIENTS + 500)
+        want = max(hard, STORM_CLIENTS + 80)
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (want, want))
         except (OSError, ValueError):
@@ -68,7 +68,7 @@ class Storm(ProxyTest):
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, want))
 
     def test_all_that_connect_at_once_are_served(self):
-        daemon, _ = self.pool_of(2, proxy={'max_clients': STORM_CLIENTS + 100})
+        daemon, _ = self.pool_of(2, proxy={'max_clients': STORM_CLIENTS + 50})
         host, port = daemon.address.rsplit(':', 1)
         daemon.ask(b'get k\r\n')
         peak = Peak(daemon.pid)
@@ -215,7 +215,7 @@ class Greedy(ProxyTest):
         self.judge(daemon, peak, 16, '150 clients with 1000 small gets waiting')
 
     def test_multi_gets(self):
-        daemon, _ = self.pool_of(3, proxy={'max_memory': '64m'})
+        daemon, _ = self.pool_of(3, proxy={'max_memory': '64m'}, pool={'request_timeout': '60s', 'probe_interval': '0'})
         keys = [b'key-%d' % i for i in range(40)]
         with daemon.client() as client:
             client.send(b''.join(b'set %s 0 0 %d noreply\r\n%s\r\n' % (key, len(key) * 3, key * 3) for key in keys))
@@ -232,7 +232,7 @@ class Greedy(ProxyTest):
             for i in range(MULTIGETS // 200):
                 if i + 1 < MULTIGETS // 200:
                     client.send(request)
-                self.assertEqual(client.read_exactly(len(reply)), reply)
+                self.equal_bytes(client.read_exactly(len(reply)), reply, request)
             figure('%d multi-gets of 10 keys in %.1f s', MULTIGETS, time.monotonic() - began)
         self.judge(daemon, peak, 64, 'multi-gets')
 

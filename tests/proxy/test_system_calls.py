@@ -283,6 +283,27 @@ class TheClock(SystemCallsTest):
         self.assertEqual(daemon.admin_stats()['ejections'], '0', daemon.stderr())
         self.assertEqual(daemon.admin_stats()['timeouts'], '0', daemon.stderr())
 
+    def test_a_stop_of_the_servers_too_is_nobodys_failure(self):
+        """As a machine that all are on: their answers come when they, too, go on."""
+        servers = [self.memcached('s%d' % i) for i in (1, 2)]
+        daemon = self.ketamad(servers, pool={'request_timeout': '%dms' % (600 * TIME_FACTOR), 'probe_interval': '0'})
+        clients = [self.client(daemon.address) for _ in range(10)]
+        for client in clients:
+            self.assertEqual(client.ask(b'get warm%d\r\n' % id(client)), b'END\r\n')
+        for server in servers:
+            server.pause()
+        for i, client in enumerate(clients):
+            client.send(b'get k%d\r\n' % i)
+        wait_until(lambda: daemon.admin_stats()['in_flight'] == '10', 0.3, 'the requests to be under way')
+        os.kill(daemon.pid, signal.SIGSTOP)
+        spend(1.5 * TIME_FACTOR)
+        os.kill(daemon.pid, signal.SIGCONT)
+        spend(0.1 * TIME_FACTOR)
+        for server in servers:
+            server.resume()
+        for client in clients:
+            self.assertEqual(client.read_reply(), b'END\r\n')
+
 
 if __name__ == '__main__':
     main()
