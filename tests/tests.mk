@@ -12,4 +12,11 @@ $(BUILD)/tests/load/checkload: $(BUILD)/tests/load/checkload.o
 
 TEST_TOOLS += $(BUILD)/tests/load/checkload
 
+# Preloaded by tests into the daemon: a plain library, whatever the variant.
+$(BUILD)/tests/faults/inject.so: tests/faults/inject.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -fPIC -shared -o $@ $< -ldl
+
+TEST_TOOLS += $(BUILD)/tests/faults/inject.so
+
 test-programs: $(TEST_TOOLS)

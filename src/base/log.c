@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,9 @@ static _Atomic int current_level = LOG_LEVEL_NOTICE;
 static uint64_t period_start_us;
 static unsigned period_lines;
 static uint64_t held_back;
+static uint64_t unwritten; /* lines since the last that could be written */
+static int unwritten_errno;
+static bool is_torn; /* a part of a line was written, without its end */
 static _Atomic uint64_t lost;
 
 void log_set_level(enum log_level level)
@@ -146,18 +150,46 @@ static size_t escape(char *out, size_t size, const char *text)
     return at;
 }
 
-/* Writes one finished text; called with the lock held. */
-static void emit(enum log_level level, const char *text)
+/* Writes bytes to the end of the log. False with errno: not all of them. */
+static bool write_all(const char *bytes, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = write(log_fd, bytes + done, len - done);
+
+        if (n == -1 && errno == EINTR) {
+            continue;
+        }
+        if (n == -1) {
+            is_torn |= done > 0;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* A full disk must not stop the proxy: the line is lost, and the first of them told elsewhere. */
+static void lose_line(int error)
+{
+    atomic_fetch_add(&lost, 1);
+    unwritten_errno = error;
+    if (unwritten++ == 0 && log_fd != STDERR_FILENO) {
+        dprintf(STDERR_FILENO,
+                "ketamad: cannot write the log, lines are lost until it can be: %s\n",
+                strerror(error));
+    }
+}
+
+/* Writes one line to the file or stderr. False with errno: it could not be. */
+static bool write_line(enum log_level level, const char *text)
 {
     char line[LINE_MAX_BYTES + 64];
     struct timespec now;
     struct tm broken;
     int length;
 
-    if (is_syslog) {
-        syslog(syslog_levels[level], "%s", text);
-        return;
-    }
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &broken);
     length = snprintf(line, sizeof(line), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ %s: %s\n",
@@ -165,17 +197,40 @@ static void emit(enum log_level level, const char *text)
                       broken.tm_min, broken.tm_sec, (int)(now.tv_nsec / 1000000),
                       log_level_names[level], text);
     if (length < 0) {
-        return;
+        return true;
     }
     if ((size_t)length >= sizeof(line)) {
         length = sizeof(line) - 1;
         line[length - 1] = '\n';
     }
-    while (write(log_fd, line, (size_t)length) == -1) {
-        if (errno != EINTR) {
-            atomic_fetch_add(&lost, 1); /* a full disk must not stop the proxy */
-            return;
-        }
+    if ((is_torn && !write_all("\n", 1)) || !write_all(line, (size_t)length)) {
+        return false;
+    }
+    is_torn = false;
+    return true;
+}
+
+/* Tells how many lines are missing here, where some are and the log can be written again. */
+static bool tell_unwritten(void)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text), "%llu lines were lost: %s", (unsigned long long)unwritten,
+             strerror(unwritten_errno));
+    if (!write_line(LOG_LEVEL_WARN, text)) {
+        return false;
+    }
+    unwritten = 0;
+    return true;
+}
+
+/* Writes one finished text; called with the lock held. */
+static void emit(enum log_level level, const char *text)
+{
+    if (is_syslog) {
+        syslog(syslog_levels[level], "%s", text);
+    } else if ((unwritten > 0 && !tell_unwritten()) || !write_line(level, text)) {
+        lose_line(errno);
     }
 }
 

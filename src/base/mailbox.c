@@ -25,9 +25,16 @@ void mailbox_fini(struct mailbox *box)
     pthread_mutex_destroy(&box->lock);
 }
 
-void mailbox_post(struct mailbox *box, struct mail *mail)
+void mailbox_wake(struct mailbox *box)
 {
     const uint64_t one = 1;
+
+    while (write(box->wake_fd, &one, sizeof(one)) == -1 && errno == EINTR) {
+    }
+}
+
+void mailbox_post(struct mailbox *box, struct mail *mail)
+{
     bool was_empty;
 
     pthread_mutex_lock(&box->lock);
@@ -35,8 +42,7 @@ void mailbox_post(struct mailbox *box, struct mail *mail)
     list_add_tail(&box->mails, &mail->link);
     pthread_mutex_unlock(&box->lock);
     if (was_empty) {
-        while (write(box->wake_fd, &one, sizeof(one)) == -1 && errno == EINTR) {
-        }
+        mailbox_wake(box);
     }
 }
 

@@ -29,6 +29,9 @@ void mailbox_fini(struct mailbox *box); /* must be empty */
 /* Hands mail over; the reader frees it. Any thread. */
 void mailbox_post(struct mailbox *box, struct mail *mail);
 
+/* Wakes the reader without mail, for what was said elsewhere; needs no memory. Any thread. */
+void mailbox_wake(struct mailbox *box);
+
 /* Moves all mail to the empty list *mails and clears the wake-up. The reader's thread. */
 void mailbox_take(struct mailbox *box, struct list *mails);
 

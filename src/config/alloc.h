@@ -1,6 +1,6 @@
 /*
- * Memory for what is loaded. A file is a few kilobytes: where even that cannot
- * be had the process stops at once. Any thread.
+ * Memory for what is loaded. Where there is none, NULL: the load ends in a
+ * mistake that says so (errors.h), and nothing else changes. Any thread.
  */
 #ifndef CONFIG_ALLOC_H
 #define CONFIG_ALLOC_H
@@ -9,19 +9,14 @@
 
 #include <stdlib.h>
 
-static inline void *alloc_checked(void *memory)
-{
-    if (memory == NULL) {
-        abort();
-    }
-    return memory;
-}
-
-/* A copy of text with a NUL behind it; the caller frees. */
+/* A copy of text with a NUL behind it, which the caller frees, or NULL out of memory. */
 static inline char *alloc_text(struct slice text)
 {
-    char *copy = (char *)alloc_checked(malloc(text.len + 1));
+    char *copy = (char *)malloc(text.len + 1);
 
+    if (copy == NULL) {
+        return NULL;
+    }
     if (text.len > 0) {
         memcpy(copy, text.data, text.len);
     }
@@ -29,13 +24,18 @@ static inline char *alloc_text(struct slice text)
     return copy;
 }
 
-/* Returns items, moved where needed, with room for one more than count of them, zeroed. */
+/*
+ * Returns items, moved where needed, with room for one more than count of them, zeroed; or NULL
+ * out of memory, and items stays as it was.
+ */
 static inline void *alloc_one_more(void *items, size_t count, size_t item_bytes)
 {
     if ((count & (count - 1)) == 0) {
-        items = alloc_checked(reallocarray(items, count == 0 ? 1 : 2 * count, item_bytes));
+        items = reallocarray(items, count == 0 ? 1 : 2 * count, item_bytes);
     }
-    memset((char *)items + count * item_bytes, 0, item_bytes);
+    if (items != NULL) {
+        memset((char *)items + count * item_bytes, 0, item_bytes);
+    }
     return items;
 }
 

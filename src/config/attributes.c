@@ -11,9 +11,14 @@
 
 struct attribute {
     const char *name;
-    /* sets it in target; returns NULL, or what is wrong, a constant or in wrong, VALUE_WRONG_MAX */
+    /*
+     * Sets it in target; returns NULL, or what is wrong: out_of_memory, a constant, or in wrong,
+     * VALUE_WRONG_MAX.
+     */
     const char *(*set)(void *target, struct slice value, char *wrong);
 };
+
+static const char out_of_memory[] = "";
 
 static bool is_blank(char c)
 {
@@ -59,7 +64,7 @@ static const char *set_name(void *target, struct slice value, char *wrong)
         return "a name has 1 to 250 characters, no control characters";
     }
     server->name = alloc_text(value);
-    return NULL;
+    return server->name != NULL ? NULL : out_of_memory;
 }
 
 static const char *set_weight(void *target, struct slice value, char *wrong)
@@ -85,7 +90,7 @@ static const char *set_zone(void *target, struct slice value, char *wrong)
         return "a zone has 1 to 64 characters, no control characters";
     }
     server->zone = alloc_text(value);
-    return NULL;
+    return server->zone != NULL ? NULL : out_of_memory;
 }
 
 static const char *set_mode(void *target, struct slice value, char *wrong)
@@ -199,7 +204,9 @@ static bool set_attribute(const struct attribute *attributes, size_t count, void
     *seen |= 1U << (attribute - attributes);
     problem = attribute->set(
         target, slice_make(equals + 1, word.len - (size_t)(equals + 1 - word.data)), buffer);
-    if (problem != NULL) {
+    if (problem == out_of_memory) {
+        wrong[0] = '\0';
+    } else if (problem != NULL) {
         snprintf(wrong, VALUE_WRONG_MAX, "%s is wrong: %.*s", quoted,
                  VALUE_WRONG_MAX - ERRORS_QUOTE_MAX - 16, problem);
     }
@@ -251,6 +258,11 @@ bool server_parse(struct config_server *server, struct slice text, char *wrong)
     server->label = alloc_text(slice_text(
         server->name != NULL ? server->name
                              : address_format(&server->address, written, sizeof(written))));
+    if (server->label == NULL) {
+        server_fini(server);
+        wrong[0] = '\0';
+        return false;
+    }
     return true;
 }
 

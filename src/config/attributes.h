@@ -16,7 +16,7 @@ enum {
 
 /*
  * False when text is wrong: then nothing is allocated and wrong, of
- * VALUE_WRONG_MAX bytes, says why.
+ * VALUE_WRONG_MAX bytes, says why; it is empty where memory ran out.
  */
 MUST_CHECK bool server_parse(struct config_server *server, struct slice text, char *wrong);
 MUST_CHECK bool listen_parse(struct config_listen *listen, struct slice text, char *wrong);

@@ -84,6 +84,7 @@ struct config {
 struct config_errors {
     char **lines; /* "file:line: key: what is wrong, what is allowed" */
     size_t count;
+    char *only; /* what lines points at where memory ran out */
 };
 
 /*

@@ -10,12 +10,23 @@
 #include <sched.h>
 #include <unistd.h>
 
-void draft_init(struct draft *draft, const char *file)
+bool draft_init(struct draft *draft, const char *file)
 {
     *draft = (struct draft){0};
     error_list_init(&draft->errors, file);
-    draft->config = (struct config *)alloc_checked(calloc(1, sizeof(*draft->config)));
-    draft->config->path = alloc_text(slice_text(file));
+    draft->config = (struct config *)calloc(1, sizeof(*draft->config));
+    if (draft->config != NULL) {
+        draft->config->path = alloc_text(slice_text(file));
+    }
+    draft->errors.is_out_of_memory = draft->config == NULL || draft->config->path == NULL;
+    return !draft->errors.is_out_of_memory;
+}
+
+static void set_default(struct draft *draft, const struct config_key *key, void *target)
+{
+    if (!config_value_set_default(key, target)) {
+        draft->errors.is_out_of_memory = true;
+    }
 }
 
 void draft_set(struct draft *draft, struct draft_lines *lines, void *target,
@@ -31,31 +42,61 @@ void draft_set(struct draft *draft, struct draft_lines *lines, void *target,
         return;
     }
     *written = line == 0 ? 1 : line; /* the command line has none */
-    if (!config_value_set(key, target, value, line, wrong)) {
+    if (config_value_set(key, target, value, line, wrong)) {
+        return;
+    }
+    if (wrong[0] == '\0') {
+        draft->errors.is_out_of_memory = true;
+    } else {
         error_list_add(&draft->errors, line, key->name, "%s, allowed: %s", wrong,
                        config_key_allowed(key, allowed));
-        config_value_set_default(key, target); /* so that the checks to come find one */
+        set_default(draft, key, target); /* so that the checks to come find one */
     }
 }
 
-void draft_add_pool(struct draft *draft, struct slice name, unsigned line)
+/* Makes room for one more pool. */
+static bool grow_pools(struct draft *draft)
 {
     struct config *config = draft->config;
+    struct config_pool *pools = (struct config_pool *)alloc_one_more(
+        config->pools, config->pool_count, sizeof(*config->pools));
+    struct draft_lines *lines;
 
-    config->pools = (struct config_pool *)alloc_one_more(config->pools, config->pool_count,
-                                                         sizeof(*config->pools));
-    draft->pools = (struct draft_lines *)alloc_one_more(draft->pools, config->pool_count,
-                                                        sizeof(*draft->pools));
-    config->pools[config->pool_count].name = alloc_text(name);
-    config->pools[config->pool_count].line = line;
-    config->pool_count++;
+    if (pools == NULL) {
+        return false;
+    }
+    config->pools = pools;
+    lines = (struct draft_lines *)alloc_one_more(draft->pools, config->pool_count,
+                                                 sizeof(*draft->pools));
+    if (lines == NULL) {
+        return false;
+    }
+    draft->pools = lines;
+    return true;
 }
 
-static void set_defaults(enum key_section section, const struct draft_lines *lines, void *target)
+bool draft_add_pool(struct draft *draft, struct slice name, unsigned line)
+{
+    struct config *config = draft->config;
+    char *copy = alloc_text(name);
+
+    if (copy == NULL || !grow_pools(draft)) {
+        free(copy);
+        draft->errors.is_out_of_memory = true;
+        return false;
+    }
+    config->pools[config->pool_count].name = copy;
+    config->pools[config->pool_count].line = line;
+    config->pool_count++;
+    return true;
+}
+
+static void set_defaults(struct draft *draft, enum key_section section,
+                         const struct draft_lines *lines, void *target)
 {
     for (size_t i = 0; i < config_key_count; i++) {
         if (config_keys[i].section == section && lines->at[i] == 0) {
-            config_value_set_default(&config_keys[i], target);
+            set_default(draft, &config_keys[i], target);
         }
     }
 }
@@ -103,16 +144,28 @@ static void resolve_automatic(struct config *config)
     }
 }
 
+/* Gives what was not written its default. */
+static void complete(struct draft *draft)
+{
+    struct config *config = draft->config;
+
+    set_defaults(draft, SECTION_PROXY, &draft->proxy, config);
+    for (size_t i = 0; i < config->pool_count; i++) {
+        set_defaults(draft, SECTION_POOL, &draft->pools[i], &config->pools[i]);
+    }
+    resolve_automatic(config);
+}
+
 struct config *draft_finish(struct draft *draft, struct config_errors *errors)
 {
     struct config *config = draft->config;
 
-    set_defaults(SECTION_PROXY, &draft->proxy, config);
-    for (size_t i = 0; i < config->pool_count; i++) {
-        set_defaults(SECTION_POOL, &draft->pools[i], &config->pools[i]);
+    if (!draft->errors.is_out_of_memory) {
+        complete(draft);
     }
-    resolve_automatic(config);
-    config_verify(draft);
+    if (!draft->errors.is_out_of_memory) {
+        config_verify(draft);
+    }
     error_list_finish(&draft->errors, errors);
     free(draft->pools);
     draft->pools = NULL;

@@ -21,14 +21,15 @@ struct draft {
     bool from_words; /* there are no lines to point at */
 };
 
-void draft_init(struct draft *draft, const char *file);
+/* False: out of memory. draft_finish follows in any case. */
+MUST_CHECK bool draft_init(struct draft *draft, const char *file);
 
 /* Sets one key in the struct of its section; a mistake is added to the errors. */
 void draft_set(struct draft *draft, struct draft_lines *lines, void *target,
                const struct config_key *key, struct slice value, unsigned line);
 
-/* Appends a pool of that name; its index is pool_count - 1. */
-void draft_add_pool(struct draft *draft, struct slice name, unsigned line);
+/* Appends a pool of that name; its index is pool_count - 1. False: out of memory. */
+MUST_CHECK bool draft_add_pool(struct draft *draft, struct slice name, unsigned line);
 
 /*
  * Gives every key not written its default, checks what takes more than one

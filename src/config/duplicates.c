@@ -16,16 +16,24 @@ struct entry {
 struct entries {
     struct entry *all;
     size_t count;
+    bool is_short; /* of memory: some are missing */
 };
 
 typedef void on_neighbours(struct draft *draft, const struct entry *first,
                            const struct entry *second);
 
-/* Takes text over. */
+/* Takes text over; NULL: out of memory. */
 static void entries_add(struct entries *entries, char *text, const void *what, const void *owner)
 {
-    entries->all =
+    struct entry *grown =
         (struct entry *)alloc_one_more(entries->all, entries->count, sizeof(*entries->all));
+
+    entries->all = grown != NULL ? grown : entries->all;
+    if (grown == NULL || text == NULL) {
+        free(text);
+        entries->is_short = true;
+        return;
+    }
     entries->all[entries->count] = (struct entry){text, entries->count, what, owner};
     entries->count++;
 }
@@ -55,6 +63,7 @@ static void entries_finish(struct entries *entries, struct draft *draft, on_neig
         free(entries->all[i].text);
     }
     free(entries->all);
+    draft->errors.is_out_of_memory |= entries->is_short;
 }
 
 /* "in line 4", or "before" where there are no lines; out has 32 bytes. */
@@ -140,7 +149,7 @@ void duplicates_check_listens(struct draft *draft)
             if (asprintf(&text, "%s %s",
                          address_canonical(&pool->listens[j].address, address, sizeof(address)),
                          pool->prefix) == -1) {
-                abort();
+                text = NULL;
             }
             entries_add(&entries, text, &pool->listens[j], pool);
         }
@@ -192,5 +201,6 @@ bool duplicates_check_servers(struct draft *draft, const struct config_pool *poo
     }
     entries_finish(&labels, draft, judge_labels);
     entries_finish(&addresses, draft, judge_addresses);
-    return draft->errors.count + draft->errors.dropped == mistakes;
+    return draft->errors.count + draft->errors.dropped == mistakes &&
+           !draft->errors.is_out_of_memory;
 }

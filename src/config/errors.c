@@ -12,11 +12,17 @@ void error_list_init(struct error_list *list, const char *file)
     *list = (struct error_list){.file = file};
 }
 
+/* Takes text over. */
 static void append(struct error_list *list, unsigned line, char *text)
 {
     struct error_entry *entries =
         (struct error_entry *)alloc_one_more(list->entries, list->count, sizeof(*entries));
 
+    if (entries == NULL) {
+        free(text);
+        list->is_out_of_memory = true;
+        return;
+    }
     entries[list->count] = (struct error_entry){line, list->count, text};
     list->entries = entries;
     list->count++;
@@ -38,14 +44,16 @@ void error_list_add(struct error_list *list, unsigned line, const char *key, con
     len = vasprintf(&sentence, format, args);
     va_end(args);
     if (len == -1) {
-        abort();
+        list->is_out_of_memory = true;
+        return;
     }
     len = line == 0 ? asprintf(&text, "%s: %s: %s", list->file, key, sentence)
                     : asprintf(&text, "%s:%u: %s: %s", list->file, line, key, sentence);
-    if (len == -1) {
-        abort();
-    }
     free(sentence);
+    if (len == -1) {
+        list->is_out_of_memory = true;
+        return;
+    }
     append(list, line, text);
 }
 
@@ -60,6 +68,18 @@ static int compare_entries(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* Frees what was found: there is no memory to tell it. */
+static void tell_out_of_memory(struct error_list *list, struct config_errors *errors)
+{
+    static char sentence[] = "out of memory: the configuration cannot be loaded";
+
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->entries[i].text);
+    }
+    *errors = (struct config_errors){.count = 1, .only = sentence};
+    errors->lines = &errors->only;
+}
+
 void error_list_finish(struct error_list *list, struct config_errors *errors)
 {
     char *more = NULL;
@@ -70,16 +90,22 @@ void error_list_finish(struct error_list *list, struct config_errors *errors)
     if (list->dropped > 0) {
         if (asprintf(&more, "%s: %zu more mistakes are not shown", list->file, list->dropped) ==
             -1) {
-            abort();
+            list->is_out_of_memory = true;
+        } else {
+            append(list, 0, more);
         }
-        append(list, 0, more);
     }
     *errors = (struct config_errors){.count = list->count};
     if (list->count > 0) {
-        errors->lines = (char **)alloc_checked(calloc(list->count, sizeof(*errors->lines)));
+        errors->lines = (char **)calloc(list->count, sizeof(*errors->lines));
     }
-    for (size_t i = 0; i < list->count; i++) {
-        errors->lines[i] = list->entries[i].text;
+    if (list->is_out_of_memory || (list->count > 0 && errors->lines == NULL)) {
+        free(errors->lines);
+        tell_out_of_memory(list, errors);
+    } else {
+        for (size_t i = 0; i < list->count; i++) {
+            errors->lines[i] = list->entries[i].text;
+        }
     }
     free(list->entries);
     error_list_init(list, list->file);
@@ -103,9 +129,11 @@ char *error_quote(struct slice text, char *out)
 
 void config_errors_fini(struct config_errors *errors)
 {
-    for (size_t i = 0; i < errors->count; i++) {
+    for (size_t i = 0; i < errors->count && errors->only == NULL; i++) {
         free(errors->lines[i]);
     }
-    free(errors->lines);
+    if (errors->only == NULL) {
+        free(errors->lines);
+    }
     *errors = (struct config_errors){0};
 }

@@ -23,6 +23,7 @@ struct error_list {
     struct error_entry *entries;
     size_t count;
     size_t dropped;
+    bool is_out_of_memory; /* then this is all that is told */
 };
 
 void error_list_init(struct error_list *list, const char *file);
@@ -31,7 +32,7 @@ void error_list_init(struct error_list *list, const char *file);
 void error_list_add(struct error_list *list, unsigned line, const char *key, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 
-/* Moves everything into errors, sorted, and leaves the list empty. */
+/* Moves everything into errors, sorted, and leaves the list empty. errors is not copied later. */
 void error_list_finish(struct error_list *list, struct config_errors *errors);
 
 /* text between double quotes, cut and made printable; out has ERRORS_QUOTE_MAX bytes. */

@@ -73,7 +73,9 @@ static void begin_pool(struct loader *loader, struct slice text, struct slice na
                        name.len == 0 ? "missing" : "wrong");
         return;
     }
-    draft_add_pool(loader->draft, name, line);
+    if (!draft_add_pool(loader->draft, name, line)) {
+        loader->place = IN_UNKNOWN;
+    }
 }
 
 static void begin_unknown(struct loader *loader, struct slice text, struct slice word,
@@ -207,18 +209,19 @@ struct config *config_load_text(const char *name, const char *text, size_t len,
     struct draft draft;
     struct loader loader = {.draft = &draft};
 
-    draft_init(&draft, name);
-    reader_run(slice_make(text, len), &events, &loader);
+    if (draft_init(&draft, name) && !reader_run(slice_make(text, len), &events, &loader)) {
+        draft.errors.is_out_of_memory = true;
+    }
     return draft_finish(&draft, errors);
 }
 
 /* Reads all of an open file; NULL with errno, EFBIG where it is over the limit. */
 static char *read_all(int fd, size_t *len)
 {
-    char *text = (char *)alloc_checked(malloc(CONFIG_FILE_MAX + 1));
+    char *text = (char *)malloc(CONFIG_FILE_MAX + 1);
 
     *len = 0;
-    for (;;) {
+    while (text != NULL) {
         ssize_t got = read(fd, text + *len, CONFIG_FILE_MAX + 1 - *len);
 
         if (got == 0) {
@@ -239,6 +242,7 @@ static char *read_all(int fd, size_t *len)
         free(text);
         return NULL;
     }
+    return NULL;
 }
 
 /* The file's text, which the caller frees; NULL and what is wrong. */
@@ -305,13 +309,14 @@ struct config *config_from_words(const char *const *listens, size_t listen_count
                                  struct config_errors *errors)
 {
     struct draft draft;
+    bool is_begun = draft_init(&draft, "command line");
 
-    draft_init(&draft, "command line");
     draft.from_words = true;
-    free(draft.config->path);
-    draft.config->path = NULL;
-    draft_add_pool(&draft, SLICE("main"), 0);
-    set_words(&draft, SLICE("listen"), listens, listen_count);
-    set_words(&draft, SLICE("server"), servers, server_count);
+    if (is_begun && draft_add_pool(&draft, SLICE("main"), 0)) {
+        free(draft.config->path);
+        draft.config->path = NULL;
+        set_words(&draft, SLICE("listen"), listens, listen_count);
+        set_words(&draft, SLICE("server"), servers, server_count);
+    }
     return draft_finish(&draft, errors);
 }

@@ -151,7 +151,7 @@ static int on_inih_pair(void *user, const char *section, const char *name, const
     return 1;
 }
 
-void reader_run(struct slice text, const struct reader_events *events, void *arg)
+bool reader_run(struct slice text, const struct reader_events *events, void *arg)
 {
     struct reader reader = {.rest = text, .events = events, .arg = arg};
 
@@ -166,4 +166,5 @@ void reader_run(struct slice text, const struct reader_events *events, void *arg
     /* its result says no more than that some line held no pair */
     (void)ini_parse_stream(serve_line, &reader, on_inih_pair, &reader);
     settle_line(&reader);
+    return reader.rest.len == 0;
 }

@@ -17,7 +17,10 @@ struct reader_events {
     void (*on_bad_line)(void *arg, struct slice text, const char *what, unsigned line);
 };
 
-/* Reads all of text, whatever it holds; everything is told in the order of lines. */
-void reader_run(struct slice text, const struct reader_events *events, void *arg);
+/*
+ * Reads all of text, whatever it holds; everything is told in the order of lines. False: out of
+ * memory before the end.
+ */
+MUST_CHECK bool reader_run(struct slice text, const struct reader_events *events, void *arg);
 
 #endif

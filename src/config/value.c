@@ -18,6 +18,14 @@ static bool say_wrong(char *wrong, struct slice text, const char *what)
     return false;
 }
 
+/* Gives the field its text; the old one was NULL. */
+static bool keep_text(char **field, struct slice text, char *wrong)
+{
+    *field = alloc_text(text);
+    wrong[0] = '\0';
+    return *field != NULL;
+}
+
 static enum units_result parse_number(enum key_type type, struct slice text, uint64_t *number)
 {
     switch (type) {
@@ -87,8 +95,7 @@ static bool set_text(const struct config_key *key, void *target, struct slice te
     if (text.len > key->max) {
         return say_wrong(wrong, text, "is too long");
     }
-    *field = alloc_text(text);
-    return true;
+    return keep_text(field, text, wrong);
 }
 
 static bool set_path(const struct config_key *key, void *target, struct slice text, char *wrong)
@@ -98,8 +105,7 @@ static bool set_path(const struct config_key *key, void *target, struct slice te
     if (text.len == 0 || text.data[0] != '/') {
         return say_wrong(wrong, text, "does not begin with /");
     }
-    *field = alloc_text(text);
-    return true;
+    return keep_text(field, text, wrong);
 }
 
 static bool set_log(const struct config_key *key, void *target, struct slice text, char *wrong)
@@ -120,8 +126,7 @@ static bool set_log(const struct config_key *key, void *target, struct slice tex
         return say_wrong(wrong, text, "is no place for a log");
     }
     *to = LOG_TO_FILE;
-    *path = alloc_text(slice_make(text.data + skip, text.len - skip));
-    return true;
+    return keep_text(path, slice_make(text.data + skip, text.len - skip), wrong);
 }
 
 static bool set_address(const struct config_key *key, void *target, struct slice text,
@@ -143,14 +148,20 @@ static bool append_listen(const struct config_key *key, void *target, struct sli
 {
     struct config_listen **listens = (struct config_listen **)config_key_field(key, target);
     size_t *count = (size_t *)config_key_beside(key, target);
+    struct config_listen *grown;
     struct config_listen listen;
 
     if (!listen_parse(&listen, text, wrong)) {
         return false;
     }
     listen.line = line;
-    *listens = (struct config_listen *)alloc_one_more(*listens, *count, sizeof(listen));
-    (*listens)[(*count)++] = listen;
+    grown = (struct config_listen *)alloc_one_more(*listens, *count, sizeof(listen));
+    if (grown == NULL) {
+        wrong[0] = '\0';
+        return false;
+    }
+    *listens = grown;
+    grown[(*count)++] = listen;
     return true;
 }
 
@@ -159,14 +170,21 @@ static bool append_server(const struct config_key *key, void *target, struct sli
 {
     struct config_server **servers = (struct config_server **)config_key_field(key, target);
     size_t *count = (size_t *)config_key_beside(key, target);
+    struct config_server *grown;
     struct config_server server;
 
     if (!server_parse(&server, text, wrong)) {
         return false;
     }
     server.line = line;
-    *servers = (struct config_server *)alloc_one_more(*servers, *count, sizeof(server));
-    (*servers)[(*count)++] = server;
+    grown = (struct config_server *)alloc_one_more(*servers, *count, sizeof(server));
+    if (grown == NULL) {
+        server_fini(&server);
+        wrong[0] = '\0';
+        return false;
+    }
+    *servers = grown;
+    grown[(*count)++] = server;
     return true;
 }
 
@@ -200,16 +218,16 @@ bool config_value_set(const struct config_key *key, void *target, struct slice t
     return false;
 }
 
-void config_value_set_default(const struct config_key *key, void *target)
+bool config_value_set_default(const struct config_key *key, void *target)
 {
     char wrong[VALUE_WRONG_MAX];
-    bool is_set;
 
-    if (key->default_text == NULL) {
-        return;
+    if (key->default_text == NULL ||
+        config_value_set(key, target, slice_text(key->default_text), 0, wrong)) {
+        return true;
     }
-    is_set = config_value_set(key, target, slice_text(key->default_text), 0, wrong);
-    assert(is_set);
+    assert(wrong[0] == '\0'); /* no default is wrong */
+    return false;
 }
 
 static void free_servers(struct config_server **servers, size_t *count)

@@ -12,13 +12,17 @@ enum { VALUE_WRONG_MAX = 320 };
 /*
  * Sets key's field in target, the struct of its section, which owns what is
  * allocated; a repeatable key appends. False when text is no value of the key:
- * then target is untouched and wrong, of VALUE_WRONG_MAX bytes, says why.
+ * then target is untouched and wrong, of VALUE_WRONG_MAX bytes, says why; it is
+ * empty where memory ran out.
  */
 MUST_CHECK bool config_value_set(const struct config_key *key, void *target, struct slice text,
                                  unsigned line, char *wrong);
 
-/* Sets the field to the key's default; there is none for some, then it stays as it is. */
-void config_value_set_default(const struct config_key *key, void *target);
+/*
+ * Sets the field to the key's default; there is none for some, then it stays as it is. False: out
+ * of memory.
+ */
+MUST_CHECK bool config_value_set_default(const struct config_key *key, void *target);
 
 /* Frees what the fields of the section hold. */
 void config_value_free_all(enum key_section section, void *target);

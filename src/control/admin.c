@@ -8,18 +8,22 @@
 #include "control/admin_command.h"
 #include "control/admit.h"
 #include "control/prometheus.h"
+#include "control/timer.h"
 #include "control/watch.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <event2/util.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
     SESSIONS_MAX = 64,
+    ACCEPT_PAUSE_US = 1000000,
     COMMAND_LINE_MAX = 8192,
     OUTPUT_MAX = 8 << 20, /* a reader that takes nothing is closed there */
 };
@@ -27,6 +31,7 @@ enum {
 struct admin {
     struct control *control;
     struct evconnlistener *listener;
+    struct event *resume_timer; /* after a pause of the listener */
     struct list sessions;
     unsigned session_count;
     int fd;
@@ -174,7 +179,9 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     list_add_tail(&admin->sessions, &session->link);
     admin->session_count++;
     bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);
-    bufferevent_enable(session->stream, EV_READ | EV_WRITE);
+    if (bufferevent_enable(session->stream, EV_READ | EV_WRITE) == -1) {
+        session_free(session);
+    }
 }
 
 void session_wait(struct session *session)
@@ -191,6 +198,27 @@ void session_go_on(struct session *session)
 struct evbuffer *session_output(struct session *session)
 {
     return bufferevent_get_output(session->stream);
+}
+
+/* Descriptors or memory ran out: those who wait are let wait. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    struct admin *admin = arg;
+
+    log_warn("admin: accepting is paused: %s", strerror(EVUTIL_SOCKET_ERROR()));
+    evconnlistener_disable(listener);
+    timer_set(admin->resume_timer, ACCEPT_PAUSE_US);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    struct admin *admin = arg;
+
+    (void)fd;
+    (void)what;
+    if (evconnlistener_enable(admin->listener) == -1) {
+        timer_set(admin->resume_timer, ACCEPT_PAUSE_US);
+    }
 }
 
 struct admin *admin_open(struct control *control, char *error, size_t error_size)
@@ -226,10 +254,15 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
 
 bool admin_start(struct admin *admin)
 {
-    admin->listener =
-        evconnlistener_new(admin->control->base, on_accept, admin,
-                           LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, admin->fd);
-    return admin->listener != NULL;
+    admin->listener = evconnlistener_new(
+        admin->control->base, on_accept, admin,
+        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_DISABLED, 0, admin->fd);
+    admin->resume_timer = evtimer_new(admin->control->base, on_resume, admin);
+    if (admin->listener == NULL || admin->resume_timer == NULL) {
+        return false;
+    }
+    evconnlistener_set_error_cb(admin->listener, on_accept_error);
+    return evconnlistener_enable(admin->listener) == 0;
 }
 
 /* Not freed here: one of them may be asking for the reload just now. */
@@ -254,6 +287,9 @@ void admin_free(struct admin *admin)
     }
     list_each_safe (at, after, &admin->sessions) {
         session_free(list_entry(at, struct session, link));
+    }
+    if (admin->resume_timer != NULL) {
+        event_free(admin->resume_timer);
     }
     if (admin->listener != NULL) {
         evconnlistener_free(admin->listener);

@@ -14,6 +14,7 @@
 #include "control/watch.h"
 #include "control/reload.h"
 #include "control/resolver.h"
+#include "control/timer.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -63,11 +64,6 @@ static void stop_listening(struct control *control)
 /* Begins to stop: gently the first time, at once the second. */
 static void stop(struct control *control)
 {
-    struct timeval timeout = {
-        .tv_sec = (time_t)(control->config->drain_timeout_ms / 1000),
-        .tv_usec = (suseconds_t)(control->config->drain_timeout_ms % 1000 * 1000),
-    };
-
     if (control->is_stopping) {
         log_notice("stopping at once");
         workers_stop(&control->workers);
@@ -78,7 +74,7 @@ static void stop(struct control *control)
     control->is_stopping = true;
     stop_listening(control);
     workers_drain(&control->workers);
-    evtimer_add(control->drain_timer, &timeout);
+    timer_set(control->drain_timer, control->config->drain_timeout_ms * 1000);
 }
 
 static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
@@ -130,9 +126,6 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         struct mail *mail = list_entry(at, struct mail, link);
 
         switch ((enum control_mail)mail->kind) {
-        case CONTROL_MAIL_WORKER_STOPPED:
-            control->workers_stopped++;
-            break;
         case CONTROL_MAIL_ROSTER:
             admin_clients_take(control, (struct control_roster_mail *)mail);
             continue;
@@ -145,7 +138,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         }
         free(mail);
     }
-    if (control->workers_stopped == control->workers.count) {
+    if (atomic_load(&control->workers.stopped) == control->workers.count) {
         event_base_loopbreak(control->base);
     }
 }
@@ -190,16 +183,22 @@ static bool init_events(struct control *control)
     control->mail_event =
         event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST, on_mail, control);
     control->drain_timer = evtimer_new(control->base, on_drain_timeout, control);
-    if (control->mail_event == NULL || control->drain_timer == NULL) {
+    control->later_timer = evtimer_new(control->base, rebuild_on_later, control);
+    if (control->mail_event == NULL || control->drain_timer == NULL ||
+        control->later_timer == NULL) {
         return false;
     }
-    event_add(control->mail_event, NULL);
+    if (event_add(control->mail_event, NULL) == -1) {
+        return false;
+    }
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
         control->signal_events[i] = evsignal_new(control->base, signals[i], on_signal, control);
         if (control->signal_events[i] == NULL) {
             return false;
         }
-        event_add(control->signal_events[i], NULL);
+        if (event_add(control->signal_events[i], NULL) == -1) {
+            return false;
+        }
     }
     return true;
 }
@@ -237,6 +236,9 @@ static void fini(struct control *control)
     }
     if (control->drain_timer != NULL) {
         event_free(control->drain_timer);
+    }
+    if (control->later_timer != NULL) {
+        event_free(control->later_timer);
     }
     members_free(control);
     resolver_free(control->resolver);

@@ -44,6 +44,7 @@ struct control {
     struct event *mail_event;
     struct event *signal_events[5];
     struct event *drain_timer;
+    struct event *later_timer; /* for what memory was short for */
     struct admin *admin;
     struct http *http;
     struct metrics *metrics;
@@ -52,11 +53,11 @@ struct control {
     struct questions *questions;
     uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;
-    unsigned workers_stopped;
     struct change_counts changes;
     uint64_t denied; /* connections to the admin and http ports that allow does not name */
     struct log_limit denied_log;
     bool is_stopping;
+    bool is_unbuilt; /* the topology is older than the standings in it */
     struct resolver *resolver;
     struct member **members; /* by server slot; NULL where none */
     uint32_t member_count;

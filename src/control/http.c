@@ -13,8 +13,10 @@
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/listener.h>
+#include <event2/util.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { HTTP_FORBIDDEN = 403 }; /* evhttp has names for the others */
@@ -299,6 +301,14 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     return stream;
 }
 
+/* Descriptors or memory ran out: on_second lets those in who wait. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    (void)arg;
+    log_warn("http: accepting is paused: %s", strerror(EVUTIL_SOCKET_ERROR()));
+    evconnlistener_disable(listener);
+}
+
 struct http *http_open(struct control *control, char *error, size_t error_size)
 {
     const struct config_listen *listen = &control->config->http;
@@ -343,16 +353,22 @@ bool http_start(struct http *http)
     evhttp_set_max_body_size(http->server, BODY_MAX);
     evhttp_set_gencb(http->server, on_request, http);
     evhttp_set_bevcb(http->server, on_connection, http);
-    http->listener = evconnlistener_new(http->control->base, NULL, NULL,
-                                        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, http->fd);
-    http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
     http->new_event = event_new(http->control->base, -1, 0, on_new, http);
-    if (http->listener == NULL || http->timer == NULL || http->new_event == NULL ||
-        event_add(http->timer, &second) != 0) {
+    http->listener = evconnlistener_new(
+        http->control->base, NULL, NULL,
+        LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_DISABLED, 0, http->fd);
+    if (http->listener == NULL || http->new_event == NULL) {
         return false;
     }
     http->fd = -1; /* the listener's now */
-    return evhttp_bind_listener(http->server, http->listener) != NULL;
+    if (evhttp_bind_listener(http->server, http->listener) == NULL) {
+        evconnlistener_free(http->listener);
+        return false;
+    }
+    evconnlistener_set_error_cb(http->listener, on_accept_error);
+    http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
+    return http->timer != NULL && event_add(http->timer, &second) == 0 &&
+           evconnlistener_enable(http->listener) == 0;
 }
 
 void http_free(struct http *http)

@@ -7,6 +7,7 @@
 #include "control/rebuild.h"
 #include "control/resolver.h"
 #include "control/return.h"
+#include "control/timer.h"
 #include "proxy/exchange.h"
 
 #include <stdio.h>
@@ -108,13 +109,11 @@ static void set_timer(struct member *member)
 {
     uint64_t at_us = health_due_at(&member->health);
     uint64_t now_us = clock_us();
-    uint64_t left_us = at_us > now_us ? at_us - now_us : 0;
-    struct timeval left = {(time_t)(left_us / 1000000), (suseconds_t)(left_us % 1000000)};
 
     if (at_us == HEALTH_NEVER) {
         evtimer_del(member->timer);
     } else {
-        evtimer_add(member->timer, &left);
+        timer_set(member->timer, at_us > now_us ? at_us - now_us : 0);
     }
 }
 

@@ -3,12 +3,15 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
+#include "control/timer.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum { TIMER_SLACK_US = 20000 };
 
 static void connect_next(struct query *query);
 
@@ -66,12 +69,8 @@ static void finish(struct query *query, enum health_cause cause)
 
 static void set_timer(struct query *query, uint64_t length_us)
 {
-    struct timeval wait = {
-        .tv_sec = (time_t)(length_us / 1000000),
-        .tv_usec = (suseconds_t)(length_us % 1000000),
-    };
-
-    event_add(&query->timer, &wait);
+    query->timer_us = clock_us() + length_us;
+    timer_set(&query->timer, length_us);
 }
 
 /* Ends the question from the loop rather than within the caller's call. */
@@ -174,7 +173,9 @@ static void listen_for(struct query *query, short what)
 {
     event_del(&query->io);
     event_assign(&query->io, query->base, query->fd, what | EV_PERSIST, on_io, query);
-    event_add(&query->io, NULL);
+    if (event_add(&query->io, NULL) == -1) {
+        finish_soon(query, HEALTH_PROXY_TROUBLE);
+    }
 }
 
 static void on_connected(struct query *query)
@@ -227,6 +228,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void)what;
     if (query->pending_cause != HEALTH_NO_CAUSE) {
         finish(query, query->pending_cause);
+    } else if (clock_us() + TIMER_SLACK_US < query->timer_us) {
+        finish(query, HEALTH_PROXY_TROUBLE); /* no memory for the timer: the server is not late */
     } else if (query->state == QUERY_CONNECTING) {
         connect_failed(query, HEALTH_CONNECT_TIMEOUT);
     } else {
@@ -249,8 +252,7 @@ static void connect_next(struct query *query)
         return;
     }
     set_timer(query, left / (query->endpoint_count - query->tried + 1));
-    event_assign(&query->io, query->base, query->fd, EV_WRITE, on_io, query);
-    event_add(&query->io, NULL);
+    listen_for(query, EV_WRITE);
 }
 
 void query_init(struct query *query, const struct query_kind *kind, struct event_base *base)

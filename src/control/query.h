@@ -48,6 +48,7 @@ struct query {
     uint32_t endpoint; /* in use, or to begin with */
     uint32_t tried;    /* of this question */
     uint64_t begun_us;
+    uint64_t timer_us; /* when timer is to go off */
     uint64_t deadline_us;
     enum health_cause pending_cause; /* the question has failed; told when the timer fires */
     size_t sent;

@@ -5,6 +5,7 @@
 #include "base/socket.h"
 #include "control/member.h"
 #include "control/resolver.h"
+#include "control/timer.h"
 #include "ring/compare.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LATER_US = 100000 };
 
 static struct listen_socket *find_open(const struct control *control, const struct address *address)
 {
@@ -233,6 +236,7 @@ bool rebuild_publish(struct control *control, const struct config *config, char 
         shut_removed(control->slot.current, topology);
     }
     topology_publish(&control->slot, topology);
+    control->is_unbuilt = false;
     if (control->workers.count > 0) {
         workers_wake(&control->workers);
     }
@@ -244,6 +248,34 @@ void rebuild_standing(struct control *control, char *moved, size_t moved_size)
     char error[256];
 
     if (!rebuild_publish(control, control->config, moved, moved_size, error, sizeof(error))) {
-        log_error("the topology could not be rebuilt: %s", error);
+        if (!control->is_unbuilt) {
+            log_error("the topology could not be rebuilt yet: %s", error);
+        }
+        control->is_unbuilt = true;
+        rebuild_later(control);
+    }
+}
+
+uint64_t rebuild_generation(const struct control *control)
+{
+    return control->slot.current->generation + (control->is_unbuilt ? 1 : 0);
+}
+
+void rebuild_later(struct control *control)
+{
+    timer_set(control->later_timer, LATER_US);
+}
+
+void rebuild_on_later(evutil_socket_t fd, short what, void *arg)
+{
+    struct control *control = arg;
+
+    (void)fd;
+    (void)what;
+    if (control->is_unbuilt) {
+        rebuild_standing(control, NULL, 0);
+    }
+    if (!members_adopt(control, control->slot.current)) {
+        rebuild_later(control);
     }
 }

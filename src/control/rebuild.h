@@ -22,7 +22,17 @@ void rebuild_drop_fresh(struct control *control);
 MUST_CHECK bool rebuild_publish(struct control *control, const struct config *config, char *moved,
                                 size_t moved_size, char *error, size_t error_size);
 
-/* The same for the configuration in force: a standing or an address changed. */
+/*
+ * The same for the configuration in force: a standing or an address changed. Where memory is short
+ * it is done later.
+ */
 void rebuild_standing(struct control *control, char *moved, size_t moved_size);
+
+/* The generation that shows all standings as they are; it may be still to come. */
+uint64_t rebuild_generation(const struct control *control);
+
+/* Tries again soon what memory was short for: the topology, members of servers. */
+void rebuild_later(struct control *control);
+void rebuild_on_later(evutil_socket_t fd, short what, void *arg);
 
 #endif

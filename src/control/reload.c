@@ -175,7 +175,8 @@ static bool put_in_force(struct control *control, struct config *config, char *m
     }
     control->config = config;
     if (!members_adopt(control, control->slot.current)) {
-        log_error("out of memory: some servers are not watched");
+        log_error("out of memory: some servers are not watched yet");
+        rebuild_later(control);
     }
     want_names(control, before, false);
     return true;

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "control/addresses.h"
+#include "control/timer.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -115,16 +116,6 @@ static void name_free(struct name *name)
     free(name);
 }
 
-static void set_timer(struct name *name, uint64_t length_us)
-{
-    struct timeval wait = {
-        .tv_sec = (time_t)(length_us / SECOND_US),
-        .tv_usec = (suseconds_t)(length_us % SECOND_US),
-    };
-
-    event_add(&name->timer, &wait);
-}
-
 static uint64_t interval_of(const struct name *name)
 {
     uint64_t least = UINT64_MAX;
@@ -150,7 +141,7 @@ static void schedule(struct name *name)
         /* up to a tenth sooner, a name always by the same: they do not come all at once */
         wait = interval - interval / 10 * (hash_of(name->text) % 64) / 64;
     }
-    set_timer(name, wait);
+    timer_set(&name->timer, wait);
 }
 
 /* An answer came; look-ups that failed before are over. */
@@ -270,7 +261,7 @@ static void ask(struct name *name)
     read_files(name->resolver);
     name->is_asking = true;
     name->resolver->pending++;
-    set_timer(name, LOOKUP_MAX_US);
+    timer_set(&name->timer, LOOKUP_MAX_US);
     request = evdns_getaddrinfo(name->resolver->dns, name->text, NULL, &hints, on_answer, name);
     if (request != NULL) {
         name->request = request;
@@ -436,7 +427,7 @@ bool resolver_add(struct resolver *resolver, const struct address *address, uint
     name->intervals = intervals;
     intervals[name->interval_count++] = interval_us;
     if (is_new) {
-        set_timer(name, 0);
+        timer_set(&name->timer, 0);
     } else if (!name->is_asking && name->is_settled) {
         schedule(name);
     }
@@ -490,16 +481,12 @@ static void on_wait_over(evutil_socket_t fd, short what, void *arg)
 
 void resolver_wait(struct resolver *resolver, uint64_t timeout_us)
 {
-    struct timeval wait = {
-        .tv_sec = (time_t)(timeout_us / SECOND_US),
-        .tv_usec = (suseconds_t)(timeout_us % SECOND_US),
-    };
     struct event timer;
     bool is_over = false;
 
     resolver->is_quiet = true;
     evtimer_assign(&timer, resolver->base, on_wait_over, &is_over);
-    event_add(&timer, &wait);
+    timer_set(&timer, timeout_us);
     while (!is_over && resolver->unsettled > 0) {
         event_base_loop(resolver->base, EVLOOP_ONCE);
     }

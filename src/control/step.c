@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/rebuild.h"
+#include "control/timer.h"
 
 void step_to(struct member *member, enum member_phase next)
 {
@@ -14,9 +16,7 @@ void step_to(struct member *member, enum member_phase next)
 
 void step_allow_ms(struct member *member, unsigned ms)
 {
-    struct timeval left = {ms / 1000, ms % 1000 * 1000};
-
-    evtimer_add(member->step_timer, &left);
+    timer_set(member->step_timer, (uint64_t)ms * 1000);
 }
 
 void step_ask_workers(struct member *member, enum surrender_quiet quiet, bool closes)
@@ -25,8 +25,8 @@ void step_ask_workers(struct member *member, enum surrender_quiet quiet, bool cl
 
     member->surrenders_due = control->workers.count;
     member->ticket++;
-    if (!workers_ask_journal(&control->workers, member->server, control->slot.current->generation,
-                             quiet, closes, member->ticket)) {
+    if (!workers_ask_journal(&control->workers, member->server, rebuild_generation(control), quiet,
+                             closes, member->ticket)) {
         log_error("out of memory: server %s keeps its standing for now", member->server->label);
         member->surrenders_due = 0;
         step_allow_ms(member, STEP_GATE_MAX_MS);

@@ -89,8 +89,46 @@ static void send_away_from_retired(struct worker *worker)
     }
 }
 
-/* Gives every server of topology a set that knows its pool. False: out of memory. */
-static bool adopt_servers(struct worker *worker, const struct topology *topology)
+/* True where the set in use, or none, is not the one that the server is to have. */
+static bool needs_set(const struct backend_set *set, const struct server *server,
+                      const struct topology_pool *pool)
+{
+    return set == NULL || set->server != server || set->count != pool->connections;
+}
+
+/*
+ * Makes the sets that topology calls for beyond those in use, in its order. False: out of memory,
+ * and none was made.
+ */
+static bool make_sets(struct worker *worker, const struct topology *topology, struct list *made)
+{
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            struct server *server = pool->servers[s].server;
+            struct backend_set *set;
+
+            if (!needs_set(worker->sets[server->slot], server, pool)) {
+                continue;
+            }
+            set = backend_set_new(worker, server, pool->connections);
+            if (set == NULL) {
+                struct list *at;
+
+                while ((at = list_pop(made)) != NULL) {
+                    backend_set_free(list_entry(at, struct backend_set, retired_link));
+                }
+                return false;
+            }
+            list_add_tail(made, &set->retired_link);
+        }
+    }
+    return true;
+}
+
+/* Gives every server of topology a set that knows its pool: a present one, or the next made. */
+static void adopt_servers(struct worker *worker, const struct topology *topology, struct list *made)
 {
     for (uint32_t p = 0; p < topology->pool_count; p++) {
         const struct topology_pool *pool = &topology->pools[p];
@@ -100,15 +138,12 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
             struct backend_set *old = worker->sets[server->slot];
             struct backend_set *set = old;
 
-            if (old != NULL && (old->server != server || old->count != pool->connections)) {
-                retire_set(worker, old);
-                set = NULL;
-            }
-            if (set == NULL) {
-                set = backend_set_new(worker, server, pool->connections);
-                if (set == NULL) {
-                    return false;
+            if (needs_set(old, server, pool)) {
+                if (old != NULL) {
+                    retire_set(worker, old);
                 }
+                set = list_entry(list_pop(made), struct backend_set, retired_link);
+                list_init(&set->retired_link);
                 worker->sets[server->slot] = set;
                 if (old != NULL && old->server == server) {
                     set->journal = old->journal;
@@ -118,7 +153,6 @@ static bool adopt_servers(struct worker *worker, const struct topology *topology
             backend_set_adopt(set, pool, &pool->servers[s]);
         }
     }
-    return true;
 }
 
 /* Retires the sets that topology does not mention. */
@@ -161,10 +195,11 @@ static void keep_route(struct listener *listener, const struct topology *before,
                        const struct topology *after)
 {
     const struct topology_listener *old = listener->route;
-    uint32_t *pools = malloc((old->pool_count + 1) * sizeof(pools[0]));
+    uint32_t *pools = listener->next_pools;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; pools != NULL && i < old->pool_count; i++) {
+    listener->next_pools = NULL;
+    for (uint32_t i = 0; i < old->pool_count; i++) {
         for (uint32_t p = 0; p < after->pool_count; p++) {
             if (strcmp(after->pools[p].name, before->pools[old->pools[i]].name) == 0) {
                 pools[count++] = p;
@@ -177,9 +212,56 @@ static void keep_route(struct listener *listener, const struct topology *before,
     listener->route = &listener->kept_route;
 }
 
-static void adopt_listeners(struct worker *worker, const struct topology *before,
-                            const struct topology *topology)
+/* Makes room for keep_route of each listener. False: out of memory. */
+static bool make_room_for_routes(struct worker *worker)
 {
+    list_each (at, &worker->listeners) {
+        struct listener *listener = list_entry(at, struct listener, link);
+        uint32_t count = listener->route->pool_count;
+
+        free(listener->next_pools);
+        listener->next_pools = malloc((count + 1) * sizeof(listener->next_pools[0]));
+        if (listener->next_pools == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void judge_flush(struct listener *listener, const struct topology *topology)
+{
+    listener->allow_flush = true;
+    for (uint32_t p = 0; p < listener->route->pool_count; p++) {
+        listener->allow_flush &= topology->pools[listener->route->pools[p]].allow_flush;
+    }
+}
+
+void adopt_missing_listeners(struct worker *worker)
+{
+    const struct topology *topology = worker->topology;
+
+    worker->lacks_listeners = false;
+    for (uint32_t i = 0; i < topology->listener_count && !worker->is_draining; i++) {
+        const struct topology_listener *route = &topology->listeners[i];
+        struct listener *listener;
+
+        if (adopt_find_listener(worker, route->socket) != NULL) {
+            continue;
+        }
+        listener = listener_new(worker, route->socket);
+        if (listener == NULL) {
+            worker->lacks_listeners = true;
+            continue;
+        }
+        listener->route = route;
+        judge_flush(listener, topology);
+    }
+}
+
+static void adopt_listeners(struct worker *worker, const struct topology *before)
+{
+    const struct topology *topology = worker->topology;
+
     list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
 
@@ -190,16 +272,11 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         const struct topology_listener *route = &topology->listeners[i];
         struct listener *listener = adopt_find_listener(worker, route->socket);
 
-        if (listener == NULL && !worker->is_draining) {
-            listener = listener_new(worker, route->socket);
+        if (listener != NULL) {
+            listener->allow_differs = !networks_equal(&listener->route->allow, &route->allow);
+            listener->route = route;
+            listener->is_removed = false;
         }
-        if (listener == NULL) {
-            continue;
-        }
-        listener->allow_differs =
-            listener->route != NULL && !networks_equal(&listener->route->allow, &route->allow);
-        listener->route = route;
-        listener->is_removed = false;
     }
     list_each (at, &worker->listeners) {
         struct listener *listener = list_entry(at, struct listener, link);
@@ -207,11 +284,9 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         if (listener->is_removed) {
             keep_route(listener, before, topology);
         }
-        listener->allow_flush = true;
-        for (uint32_t p = 0; p < listener->route->pool_count; p++) {
-            listener->allow_flush &= topology->pools[listener->route->pools[p]].allow_flush;
-        }
+        judge_flush(listener, topology);
     }
+    adopt_missing_listeners(worker);
 }
 
 /*
@@ -238,23 +313,38 @@ static void drop_listeners(struct worker *worker)
     }
 }
 
+/* Gets all that adopting topology takes, so that nothing stops it half-way. */
+static bool prepare(struct worker *worker, const struct topology *topology, struct list *made)
+{
+    return grow_tables(worker, slots_of(topology)) && make_room_for_routes(worker) &&
+           make_sets(worker, topology, made);
+}
+
 void adopt_topology(struct worker *worker)
 {
     struct topology_slot *slot = worker->all->slot;
     struct topology *old = worker->topology;
     struct topology *topology;
+    struct list made;
 
     if (old != NULL &&
         atomic_load_explicit(&slot->generation, memory_order_acquire) == old->generation) {
         return;
     }
     topology = topology_current(slot);
-    if (!grow_tables(worker, slots_of(topology)) || !adopt_servers(worker, topology)) {
-        log_error("worker %u cannot adopt the new topology: out of memory", worker->number);
-        abort(); /* half adopted: sets and topology no longer agree */
+    list_init(&made);
+    if (!prepare(worker, topology, &made)) {
+        if (!worker->is_behind) {
+            log_error("worker %u cannot adopt the new topology yet: out of memory", worker->number);
+        }
+        worker->is_behind = true; /* it is tried again at the end of every tick */
+        topology_put(topology);
+        return;
     }
+    worker->is_behind = false;
+    adopt_servers(worker, topology, &made);
     worker->topology = topology;
-    adopt_listeners(worker, old, topology);
+    adopt_listeners(worker, old);
     worker->memory_max = topology->max_memory_bytes / worker->all->count;
     drop_servers(worker, topology);
     send_away_from_retired(worker);

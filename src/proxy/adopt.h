@@ -10,8 +10,11 @@
 
 struct listener;
 
-/* Adopts what the slot holds, where it is new. */
+/* Adopts what the slot holds, where it is new; where memory is short, all or nothing of it. */
 void adopt_topology(struct worker *worker);
+
+/* Tries again to get the listeners that could not be had. */
+void adopt_missing_listeners(struct worker *worker);
 
 /* Frees retired sets that have nothing under way any more, and removed listeners without clients.
  */

@@ -3,6 +3,7 @@
 
 #include "proxy/linger.h"
 #include "proxy/server_counter.h"
+#include "proxy/standin.h"
 
 #include <stdlib.h>
 
@@ -10,11 +11,14 @@ enum { VERDICT_GAP_US = 20000 };
 
 struct backend_set *backend_set_new(struct worker *worker, struct server *server, unsigned count)
 {
-    struct backend_set *set = calloc(1, sizeof(*set) + count * sizeof(set->backends[0]));
+    /* whole cache lines: the sets of different workers may lie side by side */
+    size_t size = (sizeof(struct backend_set) + count * sizeof(struct backend) + 63) & ~(size_t)63;
+    struct backend_set *set = aligned_alloc(64, size);
 
     if (set == NULL) {
         return NULL;
     }
+    memset(set, 0, size);
     set->worker = worker;
     set->counters = server_counters_get(server, worker->number, worker->all->count);
     if (set->counters == NULL) {
@@ -44,8 +48,7 @@ void backend_set_free(struct backend_set *set)
         backend_close(&set->backends[i]);
     }
     linger_stop_all(set);
-    atomic_fetch_sub_explicit(&set->server->noted, set->journal.count, memory_order_relaxed);
-    journal_clear(&set->journal);
+    standin_forget_journal(set);
     server_put(set->server);
     free(set);
 }

@@ -9,6 +9,14 @@ enum {
     HUNG_TIMEOUTS = 3,    /* request_timeouts of silence until the connection is given up */
 };
 
+/* Time begins anew for all that is awaited once the process goes on after a stop. */
+static uint64_t since_resumed(const struct backend *backend, uint64_t due_us, uint64_t timeout_us)
+{
+    uint64_t resumed_us = backend->worker->resumed_us;
+
+    return resumed_us != 0 && resumed_us + timeout_us > due_us ? resumed_us + timeout_us : due_us;
+}
+
 /*
  * When the leg's time is up: request_timeout after it was queued, or after the server's last whole
  * reply, since one that answers in its own time is not hung and every reply brings the leg nearer;
@@ -17,7 +25,7 @@ enum {
 static uint64_t due_us(const struct backend *backend, const struct leg *leg)
 {
     uint64_t timeout_us = backend->set->entry_timeout_us;
-    uint64_t due = leg->deadline_us;
+    uint64_t due = since_resumed(backend, leg->deadline_us, timeout_us);
     uint64_t trickle_us = backend->last_read_us + timeout_us;
     uint64_t last_us = leg->deadline_us + TRICKLE_TIMEOUTS * timeout_us;
 
@@ -76,7 +84,7 @@ static uint64_t hung_at_us(const struct backend *backend)
         return UINT64_MAX;
     }
     since_us = leg->deadline_us > backend->last_read_us ? leg->deadline_us : backend->last_read_us;
-    return since_us + patience_us;
+    return since_resumed(backend, since_us + patience_us, patience_us);
 }
 
 uint64_t deadline_expire(struct backend *backend, uint64_t now_us)
@@ -84,6 +92,10 @@ uint64_t deadline_expire(struct backend *backend, uint64_t now_us)
     uint64_t next_us = UINT64_MAX;
     uint64_t hung_us;
 
+    if (backend->state == BACKEND_CONNECTING && backend->set->pool != NULL) {
+        backend->connect_deadline_us = since_resumed(backend, backend->connect_deadline_us,
+                                                     backend->set->pool->connect_timeout_us);
+    }
     if (backend->state == BACKEND_CONNECTING && now_us >= backend->connect_deadline_us) {
         backend_connect_failed(backend, LEG_CONNECT_TIMEOUT);
     }

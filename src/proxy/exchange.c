@@ -37,6 +37,7 @@ static struct exchange *exchange_new(struct worker *worker, struct client *clien
     }
     memset(exchange, 0, EXCHANGE_CLEAR_BYTES);
     exchange->worker = worker;
+    exchange_charge(exchange, sizeof(*exchange));
     exchange->client = client;
     exchange->command = request->command;
     exchange->counters = counters;
@@ -88,6 +89,7 @@ void exchange_free_if_over(struct exchange *exchange)
         free(exchange->more_text);
     }
     worker->exchange_count--;
+    worker->pool.used_bytes -= exchange->beside_bytes;
     if (worker->free_exchange_count >= FREE_EXCHANGES_MAX) {
         free(exchange);
         return;
@@ -104,6 +106,9 @@ static char *exchange_text(struct exchange *exchange, size_t size)
         return exchange->text;
     }
     exchange->more_text = malloc(size);
+    if (exchange->more_text != NULL) {
+        exchange_charge(exchange, size);
+    }
     return exchange->more_text;
 }
 

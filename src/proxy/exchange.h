@@ -68,9 +68,10 @@ struct exchange {
     uint32_t legs_open;  /* not done */
     uint32_t legs_piped; /* in pipelines: keep the exchange alive */
     uint32_t key_count;
-    struct leg *legs;     /* &first, or malloc'ed */
-    uint32_t *leg_of_key; /* multi-get over several legs: leg number by key */
-    bool is_write;        /* may change what the server holds */
+    uint32_t beside_bytes; /* what it holds in memory that is no chunk */
+    struct leg *legs;      /* &first, or malloc'ed */
+    uint32_t *leg_of_key;  /* multi-get over several legs: leg number by key */
+    bool is_write;         /* may change what the server holds */
     bool noreply;
     bool quiet;
     bool is_safe_to_repeat;
@@ -84,6 +85,13 @@ struct exchange {
     struct leg first;
     char text[EXCHANGE_TEXT_BYTES];
 };
+
+/* Counts memory that is no chunk, and goes with the exchange, as in use. */
+static inline void exchange_charge(struct exchange *exchange, size_t bytes)
+{
+    exchange->beside_bytes += (uint32_t)bytes;
+    exchange->worker->pool.used_bytes += bytes;
+}
 
 /* What of an exchange must be zero at its start: not the room at its end. */
 #define EXCHANGE_CLEAR_BYTES offsetof(struct exchange, first.replies.inline_pieces)

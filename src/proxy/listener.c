@@ -64,6 +64,7 @@ void listener_free(struct listener *listener)
     list_remove(&listener->link);
     listen_socket_put(listener->socket);
     free(listener->kept_route.pools);
+    free(listener->next_pools);
     free(listener);
 }
 

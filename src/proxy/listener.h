@@ -13,6 +13,7 @@ struct listener {
     struct listen_socket *socket;          /* a reference */
     const struct topology_listener *route; /* in the adopted topology; or kept_route */
     struct topology_listener kept_route;   /* is_removed: the pools that its clients still reach */
+    uint32_t *next_pools;                  /* room for the next kept_route */
     struct watch watch;                    /* its fd is -1 once stopped */
     bool is_paused;
     bool is_removed;    /* the adopted topology does not know it: it goes with its last client */

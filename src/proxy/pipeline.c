@@ -93,6 +93,7 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
         return false;
     }
     ghost->worker = backend->worker;
+    exchange_charge(ghost, sizeof(*ghost));
     ghost->command = leg->exchange->command;
     ghost->is_released = true;
     ghost->legs = &ghost->first;

@@ -146,6 +146,9 @@ static bool make_legs(struct exchange *exchange, const struct request *request,
         exchange->legs = &exchange->first;
         return false;
     }
+    if (parts->count > 1) {
+        exchange_charge(exchange, parts->count * sizeof(exchange->legs[0]));
+    }
     exchange->leg_count = parts->count;
     for (uint32_t p = 0; p < parts->count; p++) {
         struct leg *leg = &exchange->legs[p];
@@ -211,6 +214,9 @@ bool split_keys(struct exchange *exchange, const struct request *request)
     bool done;
 
     exchange->leg_of_key = malloc(request->key_count * sizeof(exchange->leg_of_key[0]));
+    if (exchange->leg_of_key != NULL) {
+        exchange_charge(exchange, request->key_count * sizeof(exchange->leg_of_key[0]));
+    }
     done = exchange->leg_of_key != NULL && assign_keys(exchange, request, &parts) &&
            make_legs(exchange, request, &parts);
     if (done) {
@@ -260,6 +266,7 @@ bool split_all(struct exchange *exchange, struct slice line)
         chunk_unref(chunk);
         return false;
     }
+    exchange_charge(exchange, count * sizeof(exchange->legs[0]));
     memcpy(chunk->data, line.data, line.len);
     exchange->leg_count = count;
     exchange->legs_open += count;

@@ -16,8 +16,34 @@ enum {
 /* Notes a key for the set's server, and tells the control plane how many there are. */
 static void note(struct backend_set *set, struct slice key, struct server *standin)
 {
+    size_t before = set->journal.bytes;
+
     if (journal_add(&set->journal, key, standin, JOURNAL_BYTES_MAX)) {
         atomic_fetch_add_explicit(&set->server->noted, 1, memory_order_relaxed);
+    }
+    set->worker->pool.used_bytes += set->journal.bytes - before; /* counts, is never refused */
+}
+
+/* The notes are no longer the worker's. */
+static void uncount(struct backend_set *set)
+{
+    atomic_fetch_sub_explicit(&set->server->noted, set->journal.count, memory_order_relaxed);
+    set->worker->pool.used_bytes -= set->journal.bytes;
+}
+
+void standin_forget_journal(struct backend_set *set)
+{
+    uncount(set);
+    journal_clear(&set->journal);
+}
+
+/* Whose key it was cannot be said: nobody's notes are whole any more. */
+static void overflow_all(struct worker *worker, const struct topology_pool *pool)
+{
+    for (uint32_t s = 0; s < pool->server_count; s++) {
+        if (pool->live[s] == STANDING_OUT) {
+            worker->sets[pool->servers[s].server->slot]->journal.is_overflowed = true;
+        }
     }
 }
 
@@ -31,6 +57,9 @@ void standin_record(struct worker *worker, struct leg *leg, const struct topolog
         return;
     }
     count = placement_list(pool->placement, key, list, LIST_MAX);
+    if (count == 0) {
+        overflow_all(worker, pool); /* out of memory */
+    }
     for (size_t i = 0; i < count && list[i] != to; i++) {
         struct backend_set *set;
         uint32_t known = leg->standing != NULL ? leg->standing->count : 0;
@@ -80,9 +109,7 @@ void standin_forget_notes(struct worker *worker)
 
         if (set != NULL && set->journal.bucket_count > 0 &&
             backend_set_standing(set) == STANDING_LIVE && backend_set_is_quiet(set, true)) {
-            atomic_fetch_sub_explicit(&set->server->noted, set->journal.count,
-                                      memory_order_relaxed);
-            journal_clear(&set->journal);
+            standin_forget_journal(set);
         }
     }
 }
@@ -251,8 +278,7 @@ void standin_surrender(struct worker *worker)
         if (is_known && mail->quiet != SURRENDER_AT_ONCE) {
             mail->is_overflowed = set->journal.is_overflowed;
             mail->needs_flush = set->journal.needs_flush;
-            atomic_fetch_sub_explicit(&set->server->noted, set->journal.count,
-                                      memory_order_relaxed);
+            uncount(set);
             mail->entries = journal_take(&set->journal);
         }
         mailbox_post(worker->all->control, &mail->mail);

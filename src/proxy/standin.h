@@ -28,6 +28,9 @@ void standin_release(struct leg *leg);
 /* A write that was begun on the set's server will not be answered: notes its key. */
 void standin_note_unanswered(struct backend_set *set, struct slice key);
 
+/* Drops what the set has noted. */
+void standin_forget_journal(struct backend_set *set);
+
 /* Forgets the notes of servers that are live and owe nothing: all that was noted is done. */
 void standin_forget_notes(struct worker *worker);
 

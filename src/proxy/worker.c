@@ -1,7 +1,6 @@
 /* See proxy/worker.h. */
 #include "proxy/worker.h"
 
-#include "base/log.h"
 #include "proxy/adopt.h"
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
@@ -21,6 +20,7 @@
 
 enum {
     SECOND_US = 1000000,
+    STOPPED_US = 250000,  /* no turn takes so long by itself */
     TRIM_BYTES = 1 << 20, /* a peak below this is not worth giving back */
 };
 
@@ -77,12 +77,6 @@ static void expire(struct worker *worker)
     worker_want_deadline(worker, next_us);
 }
 
-/* Buffers, and roughly what requests under way take beside them. */
-static uint64_t memory_in_use(const struct worker *worker)
-{
-    return worker->pool.used_bytes + worker->exchange_count * sizeof(struct exchange);
-}
-
 /* Closes clients that were silent for too long. */
 static void close_idle_clients(struct worker *worker)
 {
@@ -113,7 +107,10 @@ static void every_second(struct worker *worker)
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
-    if (worker->peak_bytes > TRIM_BYTES && memory_in_use(worker) < worker->peak_bytes / 2) {
+    if (worker->lacks_listeners) {
+        adopt_missing_listeners(worker);
+    }
+    if (worker->peak_bytes > TRIM_BYTES && worker->pool.used_bytes < worker->peak_bytes / 2) {
         worker->peak_bytes = 0;
         chunk_pool_trim(&worker->pool);
         while (worker->free_exchanges != NULL) {
@@ -165,6 +162,22 @@ static void start_draining(struct worker *worker)
     }
 }
 
+/* Acts on what it was told without mail. */
+static void hear(struct worker *worker)
+{
+    unsigned told = atomic_exchange(&worker->told, 0);
+
+    if (told & WORKER_LOOK) {
+        trace_look(worker); /* the topology is looked at at the end of every tick */
+    }
+    if (told & WORKER_DRAIN) {
+        start_draining(worker);
+    }
+    if (told & WORKER_STOP) {
+        worker->is_stopped = true;
+    }
+}
+
 static void on_mail(struct watch *watch, uint32_t events)
 {
     struct worker *worker = watch_owner(watch, struct worker, mail_watch);
@@ -184,21 +197,13 @@ static void on_mail(struct watch *watch, uint32_t events)
         case WORKER_MAIL_ROSTER:
             roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
-        case WORKER_MAIL_WAKE:
-            trace_look(worker);
-            break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
             continue; /* it goes back with the answer */
-        case WORKER_MAIL_DRAIN:
-            start_draining(worker);
-            break;
-        case WORKER_MAIL_STOP:
-            worker->is_stopped = true;
-            break;
         }
         free(mail);
     }
+    hear(worker);
 }
 
 static void flush_backends(struct worker *worker)
@@ -262,13 +267,13 @@ static bool has_work(const struct worker *worker)
 /* Brings the counters up to date that are not kept so request by request. */
 static void publish(struct worker *worker)
 {
-    uint64_t in_use = memory_in_use(worker);
+    uint64_t in_use = worker->pool.used_bytes;
 
     struct counters *counters = &worker->counters;
 
     count(counters, COUNTER_TICKS);
     worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
-    count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
+    count_set(counters, COUNTER_MEMORY, in_use);
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
@@ -289,11 +294,26 @@ static void see_to_what_is_due(struct worker *worker)
     }
 }
 
+/*
+ * Sleeps until there is something to do. One that slept far longer than it was to was stopped: what
+ * it has not heard in that time is nobody's fault.
+ */
+static void sleep_and_look(struct worker *worker, bool waits)
+{
+    uint64_t until_us = !waits || has_work(worker) ? 0 : due_at_us(worker);
+    uint64_t latest_us = (until_us > worker->now_us ? until_us : worker->now_us) + STOPPED_US;
+
+    poller_wait(&worker->poller, until_us);
+    worker->now_us = clock_us();
+    if (waits && worker->now_us > latest_us) {
+        worker->resumed_us = worker->now_us;
+    }
+}
+
 /* New periodic work gets a line here. */
 void worker_tick(struct worker *worker, bool waits)
 {
-    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : due_at_us(worker));
-    worker->now_us = clock_us();
+    sleep_and_look(worker, waits);
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
     flush_backends(worker);       /* one write for each that is dirty */
@@ -307,11 +327,12 @@ void worker_tick(struct worker *worker, bool waits)
     standin_surrender(worker);
 }
 
-void worker_begin(struct worker *worker)
+bool worker_begin(struct worker *worker)
 {
     worker->now_us = clock_us();
     worker->second_at_us = worker->now_us + SECOND_US;
     adopt_topology(worker);
+    return worker->topology != NULL && !worker->lacks_listeners;
 }
 
 void worker_end(struct worker *worker)
@@ -325,18 +346,13 @@ void worker_end(struct worker *worker)
 static void *run(void *arg)
 {
     struct worker *worker = arg;
-    struct mail *mail;
 
-    worker_begin(worker);
     while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
         worker_tick(worker, true);
     }
     worker_end(worker);
-    mail = malloc(sizeof(*mail));
-    if (mail != NULL) {
-        mail->kind = CONTROL_MAIL_WORKER_STOPPED;
-        mailbox_post(worker->all->control, mail);
-    }
+    atomic_fetch_add(&worker->all->stopped, 1);
+    mailbox_wake(worker->all->control);
     return NULL;
 }
 
@@ -359,15 +375,76 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
     worker->hot = hot_new();
+    worker->poller.fd = -1;
+    worker->poller.timer.fd = -1;
+    worker->mailbox.wake_fd = -1;
     if (worker->write_buffer == NULL || worker->trace == NULL || worker->hot == NULL ||
         !poller_init(&worker->poller) || !mailbox_init(&worker->mailbox)) {
-        return false;
+        goto fail;
     }
     worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
     if (!poller_set(&worker->poller, &worker->mail_watch, EPOLLIN)) {
-        return false;
+        goto fail;
     }
     return true;
+
+fail:
+    if (worker->mailbox.wake_fd != -1) {
+        mailbox_fini(&worker->mailbox);
+    }
+    poller_fini(&worker->poller);
+    trace_free(worker->trace);
+    hot_free(worker->hot);
+    free(worker->write_buffer);
+    return false;
+}
+
+/* Makes the workers, ready to turn. False with a sentence: some may have been made. */
+static bool make_workers(struct workers *workers, unsigned count, char *error, size_t error_size)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!worker_init(&workers->at[i], workers, i)) {
+            snprintf(error, error_size, "cannot make a poller for worker %u", i);
+            return false;
+        }
+        workers->count = i + 1;
+    }
+    for (unsigned i = 0; i < count; i++) { /* all are there: they look at each other */
+        if (!worker_begin(&workers->at[i])) {
+            snprintf(error, error_size, "cannot start worker %u: out of memory", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Starts a thread for each. False with a sentence: those that were started have ended again. */
+static bool start_threads(struct workers *workers, char *error, size_t error_size)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        int failure = pthread_create(&workers->at[i].thread, NULL, run, &workers->at[i]);
+
+        if (failure != 0) {
+            snprintf(error, error_size, "cannot start worker %u: %s", i, strerror(failure));
+            workers_stop(workers);
+            while (i > 0) {
+                pthread_join(workers->at[--i].thread, NULL);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Frees workers whose threads have ended, or never began. */
+static void free_workers(struct workers *workers)
+{
+    for (unsigned i = 0; i < workers->count; i++) {
+        worker_fini(&workers->at[i]);
+    }
+    free(workers->at);
+    workers->at = NULL;
+    workers->count = 0;
 }
 
 bool workers_start(struct workers *workers, unsigned worker_count, struct topology_slot *slot,
@@ -375,6 +452,7 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
 {
     sigset_t all_signals;
     sigset_t before;
+    bool done;
 
     memset(workers, 0, sizeof(*workers));
     workers->slot = slot;
@@ -385,45 +463,28 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
         return false;
     }
     memset(workers->at, 0, worker_count * sizeof(workers->at[0]));
-    workers->count = worker_count;
-    for (unsigned i = 0; i < worker_count; i++) {
-        if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make a poller for worker %u", i);
-            return false;
-        }
-    }
     sigfillset(&all_signals); /* signals are the control thread's */
     pthread_sigmask(SIG_BLOCK, &all_signals, &before);
-    for (unsigned i = 0; i < worker_count; i++) {
-        int failure = pthread_create(&workers->at[i].thread, NULL, run, &workers->at[i]);
-
-        if (failure != 0) {
-            snprintf(error, error_size, "cannot start worker %u: %s", i, strerror(failure));
-            pthread_sigmask(SIG_SETMASK, &before, NULL);
-            return false;
-        }
-    }
+    done = make_workers(workers, worker_count, error, error_size) &&
+           start_threads(workers, error, error_size);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return true;
+    if (!done) {
+        free_workers(workers);
+    }
+    return done;
 }
 
-static void tell_all(struct workers *workers, enum worker_mail kind)
+static void tell_all(struct workers *workers, enum worker_word word)
 {
     for (unsigned i = 0; i < workers->count; i++) {
-        struct mail *mail = malloc(sizeof(*mail));
-
-        if (mail == NULL) {
-            log_error("out of memory");
-            continue;
-        }
-        mail->kind = (int)kind;
-        mailbox_post(&workers->at[i].mailbox, mail);
+        atomic_fetch_or(&workers->at[i].told, word);
+        mailbox_wake(&workers->at[i].mailbox);
     }
 }
 
 void workers_wake(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_WAKE);
+    tell_all(workers, WORKER_LOOK);
 }
 
 bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,
@@ -460,12 +521,12 @@ bool workers_ask_journal(struct workers *workers, struct server *server, uint64_
 
 void workers_drain(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_DRAIN);
+    tell_all(workers, WORKER_DRAIN);
 }
 
 void workers_stop(struct workers *workers)
 {
-    tell_all(workers, WORKER_MAIL_STOP);
+    tell_all(workers, WORKER_STOP);
 }
 
 void worker_fini(struct worker *worker)
@@ -515,10 +576,5 @@ void workers_join(struct workers *workers)
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->at[i].thread, NULL);
     }
-    for (unsigned i = 0; i < workers->count; i++) {
-        worker_fini(&workers->at[i]);
-    }
-    free(workers->at);
-    workers->at = NULL;
-    workers->count = 0;
+    free_workers(workers);
 }

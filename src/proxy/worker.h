@@ -39,6 +39,7 @@ struct worker {
     struct workers *all;
     pthread_t thread;
     struct mailbox mailbox;
+    _Atomic unsigned told; /* enum worker_word, not yet heard; any thread's */
     struct watch mail_watch;
 
     struct topology *topology;
@@ -73,11 +74,14 @@ struct worker {
     uint32_t *leg_of_server; /* scratch for splitting a multi-get, by slot */
 
     uint64_t now_us;         /* when this tick began */
+    uint64_t resumed_us;     /* when the process went on after it was stopped, or its machine was */
     uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
     uint64_t second_at_us;   /* when the work of every second is due */
     uint64_t peak_bytes;     /* the most memory in use since it was last given back */
     bool is_draining;
     bool is_stopped;
+    bool is_behind;       /* memory was short: a newer topology waits to be adopted */
+    bool lacks_listeners; /* likewise: some listener of the topology is not there yet */
 
     struct poller poller;
 };
@@ -85,11 +89,15 @@ struct worker {
 /* What a worker can be told by mail. */
 enum worker_mail {
     WORKER_MAIL_CLIENT,
-    WORKER_MAIL_WAKE,
     WORKER_MAIL_ROSTER,
     WORKER_MAIL_SURRENDER,
-    WORKER_MAIL_DRAIN,
-    WORKER_MAIL_STOP,
+};
+
+/* What it can be told without: a bit each, since memory must not be short for that. */
+enum worker_word {
+    WORKER_LOOK = 1, /* at the topology and the trace's settings */
+    WORKER_DRAIN = 2,
+    WORKER_STOP = 4,
 };
 
 /* What a worker waits for before it answers, and whether its notes come with the answer. */
@@ -133,8 +141,9 @@ struct workers {
     struct worker *at;
     unsigned count;
     struct topology_slot *slot;
-    struct mailbox *control;  /* told when a worker has stopped, and what servers did */
+    struct mailbox *control;  /* woken when a worker has stopped, told what servers did */
     _Atomic uint32_t clients; /* over all workers, for max_clients */
+    _Atomic unsigned stopped; /* workers that have */
 };
 
 /* Starts count threads; they adopt what slot holds. False with one sentence in error. */
@@ -162,13 +171,13 @@ void workers_stop(struct workers *workers);
 void workers_join(struct workers *workers);
 
 /*
- * The life of one worker, in this order; workers_start and workers_join do it on threads of their
- * own. worker is zeroed. False: no event loop.
+ * The life of one worker, in this order; workers_start and workers_join see to it, and the turns
+ * are made on a thread of its own. worker is zeroed. False: no event loop, and nothing to undo.
  */
 MUST_CHECK bool worker_init(struct worker *worker, struct workers *all, unsigned number);
 
-/* Takes over the topology that all->slot holds. */
-void worker_begin(struct worker *worker);
+/* Takes over the topology that all->slot holds. False: out of memory; worker_fini is still due. */
+MUST_CHECK bool worker_begin(struct worker *worker);
 
 /* One turn. waits: sleeps until there is something to do. */
 void worker_tick(struct worker *worker, bool waits);
@@ -181,7 +190,6 @@ void worker_fini(struct worker *worker);
 
 /* Kinds of mail to the control thread. */
 enum control_mail {
-    CONTROL_MAIL_WORKER_STOPPED,
     CONTROL_MAIL_VERDICT,
     CONTROL_MAIL_SURRENDER,
     CONTROL_MAIL_ROSTER,

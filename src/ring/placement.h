@@ -46,7 +46,10 @@ void placement_free(struct placement *placement); /* NULL is fine */
  */
 uint32_t placement_find(const struct placement *placement, struct slice key, const uint8_t *live);
 
-/* Writes up to max distinct servers in the key's order, ejected or not; returns how many. */
+/*
+ * Writes up to max distinct servers in the key's order, ejected or not; returns how many: 0 out of
+ * memory.
+ */
 size_t placement_list(const struct placement *placement, struct slice key, uint32_t *servers,
                       size_t max);
 

@@ -75,9 +75,8 @@ static void begin(struct house *house)
     assert(done);
     control->workers = (struct workers){
         .at = &house->worker, .count = 1, .slot = &control->slot, .control = &control->mailbox};
-    done = worker_init(&house->worker, &control->workers, 0);
+    done = worker_init(&house->worker, &control->workers, 0) && worker_begin(&house->worker);
     assert(done);
-    worker_begin(&house->worker);
 }
 
 /* Lets the worker and the control plane answer each other. */

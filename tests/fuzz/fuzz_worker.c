@@ -305,10 +305,9 @@ static void begin(struct run *run)
     }
     run->all = (struct workers){
         .at = &run->worker, .count = 1, .slot = sim_topology_slot(), .control = &run->control};
-    if (!worker_init(&run->worker, &run->all, 0)) {
+    if (!worker_init(&run->worker, &run->all, 0) || !worker_begin(&run->worker)) {
         abort();
     }
-    worker_begin(&run->worker);
     sim_clients_begin(&run->worker, buffer_bytes, memory < 1 << 20);
 }
 

@@ -52,7 +52,7 @@ START_TEST(every_default_is_a_value_of_its_key)
         struct config_pool pool;
     } target = {0};
 
-    config_value_set_default(key, &target);
+    ck_assert(config_value_set_default(key, &target));
     config_value_free_all(key->section, &target);
 }
 END_TEST
