@@ -11,7 +11,7 @@ enum {
 static void set_gap(struct hot *hot, uint64_t gap)
 {
     hot->gap = gap < 1 ? 1 : gap > HOT_GAP_MAX ? HOT_GAP_MAX : (uint32_t)gap;
-    hot->looks_left = HOT_LOOKS;
+    hot->looks_left = hot->gap == 1 ? HOT_LOOKS_FIRST : HOT_LOOKS; /* much after little: exactly */
 }
 
 struct hot *hot_new(void)
@@ -25,8 +25,7 @@ struct hot *hot_new(void)
     pthread_mutex_init(&hot->published.lock, NULL);
     hot->countdown = 1;
     hot->random = 2463534242;
-    hot->gap = 1;
-    hot->looks_left = HOT_LOOKS_FIRST;
+    set_gap(hot, 1);
     return hot;
 }
 

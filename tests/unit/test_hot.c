@@ -151,6 +151,25 @@ START_TEST(what_was_hot_gives_way_to_what_is)
 }
 END_TEST
 
+START_TEST(the_start_of_a_load_is_counted_whole_after_quiet_seconds)
+{
+    struct hot *hot = hot_new();
+
+    ck_assert_ptr_nonnull(hot);
+    hot_publish(hot);
+    hot_publish(hot);
+    for (unsigned i = 0; i < 500; i++) {
+        ask(hot, "key:frequent");
+        ask_other(hot);
+    }
+    hot_publish(hot);
+    ck_assert_uint_eq(hot->published.keys[0].count, 500);
+    ck_assert_uint_eq(hot->published.keys[0].error, 0);
+    ck_assert_uint_eq(hot->published.total, 1000);
+    hot_free(hot);
+}
+END_TEST
+
 START_TEST(a_load_without_hot_keys_has_none_counted_one_by_one)
 {
     struct hot *hot = hot_of_many();
@@ -173,6 +192,7 @@ int main(void)
                         (int)(sizeof(families) / sizeof(families[0])));
     tcase_add_test(all, more_keys_of_one_slot_than_it_takes_are_counted_about_right);
     tcase_add_test(all, what_was_hot_gives_way_to_what_is);
+    tcase_add_test(all, the_start_of_a_load_is_counted_whole_after_quiet_seconds);
     tcase_add_test(all, a_load_without_hot_keys_has_none_counted_one_by_one);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
