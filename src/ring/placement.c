@@ -36,19 +36,9 @@ const char *placement_word(size_t i)
     return recipe_name(i);
 }
 
-const char *placement_word_help(size_t i)
-{
-    return recipe_summary(i);
-}
-
 void placement_free(struct placement *placement)
 {
     free(placement);
-}
-
-size_t placement_servers(const struct placement *placement)
-{
-    return placement->servers;
 }
 
 size_t placement_bytes(const struct placement *placement)
