@@ -96,8 +96,17 @@ static bool is_awaiting_others(const struct member *member)
     return false;
 }
 
-/* All of the member's pool that every worker knows to be out leave together, in one topology. */
-static void leave_together(struct member *member)
+/* True where others may stand in once they have lost some copies, which is soon. */
+static bool is_awaiting_debts(const struct member *member)
+{
+    return is_replaceable(member) && leave_pool_has_debts(member);
+}
+
+/*
+ * All of the member's pool that every worker knows to be out leave together, in one topology;
+ * is_overdue: the member waits for nothing any more.
+ */
+static void leave_together(struct member *member, bool is_overdue)
 {
     struct control *control = member->control;
     const struct config_pool *pool = member->pool;
@@ -106,7 +115,8 @@ static void leave_together(struct member *member)
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *other = control->members[i];
 
-        if (other != NULL && other->pool == pool && other->has_left) {
+        if (other != NULL && other->pool == pool && other->has_left &&
+            (!is_awaiting_debts(other) || (is_overdue && other == member))) {
             step_to(other, MEMBER_OUT);
             other->is_gate_open = !is_replaceable(other) || leave_pool_has_debts(other);
         }
@@ -115,7 +125,7 @@ static void leave_together(struct member *member)
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *other = control->members[i];
 
-        if (other != NULL && other->pool == pool && other->has_left) {
+        if (other != NULL && other->pool == pool && other->has_left && other->phase == MEMBER_OUT) {
             other->has_left = false;
             tell_out(other, moved);
             moved[0] = '\0';
@@ -126,8 +136,8 @@ static void leave_together(struct member *member)
 void leave_go_on(struct member *member, bool waits_for_others)
 {
     member->has_left = true;
-    if (!waits_for_others || !is_awaiting_others(member)) {
-        leave_together(member);
+    if (!waits_for_others || (!is_awaiting_others(member) && !is_awaiting_debts(member))) {
+        leave_together(member, !waits_for_others);
     }
 }
 
@@ -166,9 +176,13 @@ void leave_reconsider_pool(struct member *member)
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *other = control->members[i];
 
-        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_OUT &&
-            other->is_gate_open && may_be_replaced(other, live_members(other) + 1) &&
-            !leave_pool_has_debts(other)) {
+        if (other == NULL || other->pool != member->pool || leave_pool_has_debts(other)) {
+            continue;
+        }
+        if (other->phase == MEMBER_LEAVING && other->has_left) {
+            leave_together(other, false);
+        } else if (other->phase == MEMBER_OUT && other->is_gate_open &&
+                   may_be_replaced(other, live_members(other) + 1)) {
             begin_leaving(other);
         }
     }

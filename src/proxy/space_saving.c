@@ -116,16 +116,6 @@ void space_saving_halve(struct space_saving *sketch)
     }
 }
 
-uint64_t space_saving_floor(const struct space_saving *sketch)
-{
-    uint64_t floor = UINT64_MAX;
-
-    for (uint32_t i = 0; i < SPACE_SAVING_KEYS; i++) {
-        floor = sketch->counts[i] < floor ? sketch->counts[i] : floor;
-    }
-    return sketch->used < SPACE_SAVING_KEYS ? 0 : floor;
-}
-
 /* Behind those of top that have at least so much. */
 static size_t place_of(const struct space_saving *sketch, const uint16_t *top, size_t count,
                        uint64_t mine)

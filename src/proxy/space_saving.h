@@ -52,7 +52,4 @@ void space_saving_halve(struct space_saving *sketch);
  */
 size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t max);
 
-/* The most that a key not kept can have. */
-uint64_t space_saving_floor(const struct space_saving *sketch);
-
 #endif

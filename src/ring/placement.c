@@ -36,6 +36,11 @@ const char *placement_word(size_t i)
     return recipe_name(i);
 }
 
+const char *placement_word_help(size_t i)
+{
+    return recipe_summary(i);
+}
+
 void placement_free(struct placement *placement)
 {
     free(placement);

@@ -57,8 +57,9 @@ size_t placement_list(const struct placement *placement, struct slice key, uint3
 MUST_CHECK bool placement_options_check(const struct placement_options *options, char *error,
                                         size_t error_size);
 
-/* The i-th word that placement = takes; NULL past the last. */
+/* The i-th word that placement = takes, and what it is; NULL past the last. */
 const char *placement_word(size_t i);
+const char *placement_word_help(size_t i);
 
 size_t placement_bytes(const struct placement *placement);  /* of memory */
 size_t placement_points(const struct placement *placement); /* points, or cells of a table */

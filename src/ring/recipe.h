@@ -89,6 +89,7 @@ struct recipe {
     const char *skip;      /* default hash_skip */
     const char
         *if_weighted; /* the row whose label, points, weight and tie hold once a weight > 1 */
+    const char *summary;
 };
 
 /* The row of that name or alias, or NULL. */
@@ -96,5 +97,8 @@ const struct recipe *recipe_find(const char *name);
 
 /* The names in the order of the table, then the aliases; NULL past the end. */
 const char *recipe_name(size_t i);
+
+/* What that name, row or alias, stands for; NULL past the end. */
+const char *recipe_summary(size_t i);
 
 #endif

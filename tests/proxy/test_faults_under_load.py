@@ -14,7 +14,7 @@ from harness import (TIME_FACTOR, ProxyTest, failures, has_admin, main, open_des
 
 HOLD = float(os.environ.get('FAULT_SECONDS', '0.3'))
 ROUNDS = int(os.environ.get('FAULT_ROUNDS', '1'))
-REQUEST_TIMEOUT_MS = 300 * TIME_FACTOR
+REQUEST_TIMEOUT_MS = 500 * TIME_FACTOR
 POOL = {'probe_interval': '100ms', 'probe_timeout': '%dms' % (200 * TIME_FACTOR), 'fall': 2, 'rise': 1,
         'request_timeout': '%dms' % REQUEST_TIMEOUT_MS, 'connect_timeout': '%dms' % (200 * TIME_FACTOR)}
 CLIENTS, DEPTH = 50, 2

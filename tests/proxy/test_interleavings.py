@@ -380,6 +380,32 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_a_server_that_dies_while_its_stand_ins_lose_their_copies_fails_no_get(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'delete '):
+                    connection.wait(0.6)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        dying, other = self.memcached('s1'), self.scripted(behave, name='s2')
+        daemon = self.ketamad([dying, other], proxy={'workers': 1},
+                              pool={'probe_interval': '50ms', 'fall': 2, 'rise': 1, 'min_live': '0%',
+                                    'request_timeout': '5s'})
+        keys = keys_of('s1', TWO)
+        for asked in (b'get %s\r\n' % keys[0], b'get %s %s\r\n' % (keys[0], keys_of('s2', TWO)[0])):
+            daemon.admin('eject s1')
+            self.wait_for_state(daemon, 's1', 'ejected')
+            self.assertEqual(daemon.ask(b'set %s 0 0 4\r\ncopy\r\n' % keys[0]), b'STORED\r\n')
+            with daemon.client() as client:
+                daemon.admin('restore s1')
+                self.wait_for_state(daemon, 's1', 'live')
+                self.assertEqual(client.ask(b'set %s 0 0 3\r\nnew\r\n' % keys[0]), b'STORED\r\n')
+                dying.kill()
+                while self.state(daemon, 's1') != 'ejected':
+                    self.assertEqual(client.ask(asked), b'END\r\n')
+                self.assertEqual(client.ask(asked), b'END\r\n')
+            dying.start()
+            self.wait_for_state(daemon, 's1', 'live', seconds=20)
+
     def test_what_a_connection_cut_off_still_holds_is_not_carried_out(self):
         """The server does not read it for long; the proxy's kernel has the rest of a write for it."""
         go, ended = threading.Event(), threading.Event()
