@@ -56,10 +56,10 @@ char *endpoint_format(const struct endpoint *endpoint, char *out, size_t size);
  */
 char *address_canonical(const struct address *address, char *out, size_t size);
 
-/* True where both are the same address, however spelled. */
 /* True for loopback and unix addresses: nothing outside this host reaches them. */
 bool endpoint_is_local(const struct endpoint *endpoint);
 
+/* True where both are the same address, however spelled. */
 bool address_equals(const struct address *a, const struct address *b);
 
 #endif

@@ -155,13 +155,6 @@ static bool shares_bits(const struct network *network, const struct network *add
     return rest == 0 || (network->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
 }
 
-bool network_holds(const struct network *network, const struct sockaddr *address)
-{
-    struct network one;
-
-    return take_address(&one, address) && shares_bits(network, &one);
-}
-
 bool networks_admit(const struct networks *networks, const struct sockaddr *address)
 {
     struct network one;

@@ -31,8 +31,6 @@ MUST_CHECK bool network_parse(struct network *network, struct slice text, char *
 /* Writes "10.0.0.0/8" or "::1/128" into out, of NETWORK_TEXT_MAX bytes; returns out. */
 char *network_format(const struct network *network, char *out);
 
-bool network_holds(const struct network *network, const struct sockaddr *address);
-
 /* True where the list is empty or one of it holds the address. */
 bool networks_admit(const struct networks *networks, const struct sockaddr *address);
 

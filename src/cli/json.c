@@ -104,7 +104,7 @@ void json_end(struct json *json)
     }
 }
 
-void json_slice(struct json *json, const char *name, struct slice text)
+static void add_slice(struct json *json, const char *name, struct slice text)
 {
     begin_value(json, name);
     write_string(json->out, text);
@@ -112,7 +112,7 @@ void json_slice(struct json *json, const char *name, struct slice text)
 
 void json_text(struct json *json, const char *name, const char *text)
 {
-    json_slice(json, name, slice_text(text));
+    add_slice(json, name, slice_text(text));
 }
 
 void json_number(struct json *json, const char *name, double number)

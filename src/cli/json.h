@@ -27,7 +27,6 @@ void json_array(struct json *json, const char *name);
 void json_end(struct json *json); /* of the innermost; the outermost ends the line too */
 
 void json_text(struct json *json, const char *name, const char *text);
-void json_slice(struct json *json, const char *name, struct slice text);
 void json_number(struct json *json, const char *name, double number);
 void json_count(struct json *json, const char *name, uint64_t count);
 void json_bool(struct json *json, const char *name, bool value);

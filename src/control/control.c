@@ -30,7 +30,8 @@ static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
 enum { MALLOC_LARGE_BYTES = 1 << 20 };
 
-bool control_open_log(const struct config *config, char *error, size_t error_size)
+/* As config says. False with a sentence in error. */
+MUST_CHECK static bool open_log(const struct config *config, char *error, size_t error_size)
 {
     log_set_level((enum log_level)config->log_level);
     switch (config->log_to) {
@@ -308,8 +309,7 @@ int control_run(struct config *config, bool detach)
     mallopt(M_MMAP_THRESHOLD, MALLOC_LARGE_BYTES);
     mallopt(M_TRIM_THRESHOLD, MALLOC_LARGE_BYTES);
     hold_signals(SIG_BLOCK);
-    if (!control_open_log(config, error, sizeof(error)) ||
-        !start(&control, detach, error, sizeof(error))) {
+    if (!open_log(config, error, sizeof(error)) || !start(&control, detach, error, sizeof(error))) {
         fprintf(stderr, "ketamad: %s\n", error);
         fini(&control);
         return 1;

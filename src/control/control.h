@@ -74,7 +74,4 @@ struct control {
  */
 int control_run(struct config *config, bool detach);
 
-/* Opens the log as config says. False with a sentence in error. */
-MUST_CHECK bool control_open_log(const struct config *config, char *error, size_t error_size);
-
 #endif

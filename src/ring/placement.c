@@ -46,11 +46,6 @@ void placement_free(struct placement *placement)
     free(placement);
 }
 
-size_t placement_servers(const struct placement *placement)
-{
-    return placement->servers;
-}
-
 size_t placement_bytes(const struct placement *placement)
 {
     return placement->bytes;

@@ -64,7 +64,6 @@ MUST_CHECK bool placement_options_check(const struct placement_options *options,
 const char *placement_word(size_t i);
 const char *placement_word_help(size_t i);
 
-size_t placement_servers(const struct placement *placement);
 size_t placement_bytes(const struct placement *placement);  /* of memory */
 size_t placement_points(const struct placement *placement); /* points, or cells of a table */
 

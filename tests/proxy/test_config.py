@@ -154,6 +154,7 @@ class CommandLine(ProxyTest):
         daemon, _ = self.pool_of(1)
         pidfile = os.path.join(daemon.directory, 'pid')
         other = self.ketamad(daemon.servers, proxy={'pidfile': pidfile})
+        wait_until(lambda: os.path.exists(pidfile), None, 'the pid file')  # listens before
         with open(pidfile, encoding='ascii') as text:
             self.assertEqual(int(text.read()), other.pid)
         self.assertEqual(other.terminate(), 0)

@@ -289,6 +289,13 @@ class Outlets(ProxyTest):
             client.read_until_closed()
         self.assertEqual(self.daemon.ask(b'get evil\r\n'), b'END\r\n')
 
+    def test_an_admin_line_with_control_bytes_is_refused_and_not_repeated(self):
+        for byte in list(range(1, 32)) + [127]:
+            if byte not in b'\t\r\n':
+                answer_bytes = self.admin_bytes(b'locate a%cb' % byte)
+                self.assertTrue(answer_bytes.startswith(b'ERROR '), answer_bytes)
+                self.assert_printable(answer_bytes)
+
     def test_the_http_port_changes_nothing(self):
         for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'):
             connection = http.client.HTTPConnection(*self.http.split(':'), timeout=20)
