@@ -27,6 +27,12 @@ int socket_error(int fd);
  */
 int socket_listen(const struct endpoint *endpoint, mode_t mode);
 
+/*
+ * Says text to a peer just accepted and closes. What it has sent already is
+ * read first, lest a reset overtakes the text.
+ */
+void socket_refuse(int fd, struct slice text);
+
 /* Removes the file of a unix socket that was listened on; nothing for others. */
 void socket_remove_file(const struct address *address);
 

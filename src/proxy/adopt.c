@@ -172,7 +172,8 @@ static void keep_route(struct listener *listener, const struct topology *before,
         }
     }
     free(listener->kept_route.pools);
-    listener->kept_route = (struct topology_listener){listener->socket, pools, count};
+    listener->kept_route =
+        (struct topology_listener){.socket = listener->socket, .pools = pools, .pool_count = count};
     listener->route = &listener->kept_route;
 }
 
@@ -180,7 +181,10 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
                             const struct topology *topology)
 {
     list_each (at, &worker->listeners) {
-        list_entry(at, struct listener, link)->is_removed = true;
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        listener->is_removed = true;
+        listener->allow_differs = false;
     }
     for (uint32_t i = 0; i < topology->listener_count; i++) {
         const struct topology_listener *route = &topology->listeners[i];
@@ -192,6 +196,8 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
         if (listener == NULL) {
             continue;
         }
+        listener->allow_differs =
+            listener->route != NULL && !networks_equal(&listener->route->allow, &route->allow);
         listener->route = route;
         listener->is_removed = false;
     }
@@ -210,14 +216,16 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
 
 /*
  * A listener that is gone takes no new clients. Those it has stay as long as its pools are there;
- * then they are closed, once they are served.
+ * then they are closed, once they are served. So are those of networks that are allowed no longer.
  */
 static void drop_listeners(struct worker *worker)
 {
     list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
 
-        if (client->listener->is_removed && client->listener->route->pool_count == 0) {
+        if ((client->listener->is_removed && client->listener->route->pool_count == 0) ||
+            (client->listener->allow_differs &&
+             !listener_admits(client->listener, client->watch.fd))) {
             client_drain(client);
         }
     }

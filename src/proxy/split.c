@@ -3,9 +3,9 @@
 
 #include "proxy/backend.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
-#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdio.h>
@@ -116,7 +116,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         struct route route = route_key(worker->topology, through, key, NULL);
         uint32_t part = part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
 
-        trace_key(worker->trace, key);
+        hot_key(worker->hot, &key);
         if (part == NO_LEG) {
             done = false;
             break;
@@ -127,6 +127,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         exchange->leg_of_key[n++] = part;
     }
     exchange->key_count = n;
+    count_command(exchange->counters, COMMAND_KEYS, n);
     for (uint32_t p = 0; p < parts->count; p++) { /* leave the scratch table clean */
         const struct topology_server *to = parts->at[p].to;
 

@@ -6,6 +6,7 @@
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/deadline.h"
 #include "proxy/listener.h"
 #include "proxy/roster.h"
@@ -108,6 +109,7 @@ static void every_second(struct worker *worker)
     close_idle_clients(worker);
     standin_forget_notes(worker);
     trace_publish(worker);
+    hot_publish(worker->hot);
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
@@ -134,11 +136,14 @@ static void take_clients(struct worker *worker)
         struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-        if (listener != NULL && !listener->is_removed && !worker->is_draining) {
-            listener_take(listener, mail->fd);
-        } else {
+        if (listener == NULL || listener->is_removed || worker->is_draining) {
             atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
             close(mail->fd);
+        } else if (!listener_admits(listener, mail->fd)) { /* any more */
+            atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+            listener_deny(listener, mail->fd);
+        } else {
+            listener_take(listener, mail->fd);
         }
         atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
         listen_socket_put(mail->socket);
@@ -180,7 +185,7 @@ static void on_mail(struct watch *watch, uint32_t events)
             roster_answer(worker, (struct worker_roster_mail *)mail);
             break;
         case WORKER_MAIL_WAKE:
-            trace_look(worker->trace);
+            trace_look(worker);
             break; /* the topology is looked at at the end of every tick */
         case WORKER_MAIL_SURRENDER:
             standin_ask(worker, (struct worker_surrender_mail *)mail);
@@ -261,21 +266,17 @@ static void publish(struct worker *worker)
 
     struct counters *counters = &worker->counters;
 
-    histogram_run_flush(&counters->latency_run);
-    histogram_run_flush(&counters->server_latency_run);
     count(counters, COUNTER_TICKS);
     worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
     count_set(counters, COUNTER_MEMORY, worker->pool.used_bytes);
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
-/* Until something is due by the clock, rounded up. */
-static int sleep_ms(const struct worker *worker)
+/* When something is due by the clock. */
+static uint64_t due_at_us(const struct worker *worker)
 {
-    uint64_t next_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
-                                                                     : worker->second_at_us;
-
-    return next_us > worker->now_us ? (int)((next_us - worker->now_us + 999) / 1000) : 0;
+    return worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                         : worker->second_at_us;
 }
 
 static void see_to_what_is_due(struct worker *worker)
@@ -291,7 +292,7 @@ static void see_to_what_is_due(struct worker *worker)
 /* New periodic work gets a line here. */
 void worker_tick(struct worker *worker, bool waits)
 {
-    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : sleep_ms(worker));
+    poller_wait(&worker->poller, !waits || has_work(worker) ? 0 : due_at_us(worker));
     worker->now_us = clock_us();
     poller_call(&worker->poller); /* callbacks parse, route and queue; nobody writes yet */
     see_to_what_is_due(worker);   /* after the callbacks: a reply that is here is in time */
@@ -357,8 +358,9 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
-    if (worker->write_buffer == NULL || worker->trace == NULL || !poller_init(&worker->poller) ||
-        !mailbox_init(&worker->mailbox)) {
+    worker->hot = hot_new();
+    if (worker->write_buffer == NULL || worker->trace == NULL || worker->hot == NULL ||
+        !poller_init(&worker->poller) || !mailbox_init(&worker->mailbox)) {
         return false;
     }
     worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
@@ -501,6 +503,7 @@ void worker_fini(struct worker *worker)
     chunk_pool_fini(&worker->pool);
     free(worker->write_buffer);
     trace_free(worker->trace);
+    hot_free(worker->hot);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         histogram_fini(&worker->counters.commands[i].latency);
     }

@@ -71,6 +71,12 @@ def wait_until(condition, seconds=None, what='the condition'):
 _reserved = {}
 
 
+def let_pass(seconds):
+    """For what can only be seen over a stretch of time."""
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
+
+
 def free_port():
     """A port below the ephemeral range, reserved for this process while it lives.
 
@@ -632,9 +638,9 @@ STORED, END = b'STORED\r\n', b'END\r\n'
 class Client:
     """A raw client connection."""
 
-    def __init__(self, address, timeout=None):
+    def __init__(self, address, timeout=None, sock=None):
         self.timeout = DEADLINE if timeout is None else timeout
-        self.sock = connect_to(address, self.timeout)
+        self.sock = sock or connect_to(address, self.timeout)
         self.buffer = b''
 
     def __enter__(self):

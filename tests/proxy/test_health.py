@@ -339,6 +339,9 @@ class Names(ProxyTest):
                 wait_until(lambda i=i: client.ask(b'set k%d 0 0 1\r\nx\r\n' % i) == b'STORED\r\n', 20,
                            'the living server to take all keys')
         self.assertNotEqual(daemon.state('lost'), 'live')
+        shown = {line.split()[1]: line for line in daemon.admin('servers')}
+        self.assertRegex(shown['main/lost'], r' name_error="[^"]+"$')
+        self.assertNotIn('name_error', shown['main/s1'])
 
     def test_localhost_resolves(self):
         server = self.memcached('s1')
