@@ -14,9 +14,9 @@ import random
 import select
 import time
 
-from harness import connect_to
+from harness import TIME_FACTOR, connect_to
 
-HUNG_SECONDS = 10
+HUNG_SECONDS = 10 * TIME_FACTOR
 
 
 class Stale(AssertionError):
@@ -148,6 +148,7 @@ class History:
         self.flushes = flushes
         self.replies = self.reads = self.hits = self.flushed = 0
         self.errors = collections.Counter()
+        self.last_turn = time.monotonic()
 
     # Requests, each with what its answer means
 
@@ -264,7 +265,10 @@ class History:
 
     def turn(self, is_ending=False):
         now = time.monotonic()
+        paused, self.last_turn = now - self.last_turn, now
         for client in self.clients:
+            if client.waiting and paused > 1:  # the machine ran nobody: no client waited for the proxy
+                client.waiting[0].since += paused
             if not client.waiting and not is_ending:
                 client.ask(*(self.next_request(client) for _ in range(self.choose.choice((1, 1, 2, 4)))))
             if client.waiting and now - client.waiting[0].since > HUNG_SECONDS:

@@ -12,7 +12,7 @@ import threading
 import time
 
 from faults import Process, Relay, Remote
-from harness import ProxyTest, has_admin, main, unittest, wait_until
+from harness import TIME_FACTOR, ProxyTest, has_admin, main, unittest, wait_until
 from histories import History, Stale
 
 SECONDS = float(os.environ.get('HISTORY_SECONDS', '6'))
@@ -105,7 +105,7 @@ class Trouble(threading.Thread):
 class RandomHistories(ProxyTest):
     def setUp(self):
         super().setUp()
-        signal.setitimer(signal.ITIMER_REAL, 120 + 3 * SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 120 * TIME_FACTOR + 3 * SECONDS)
 
     def history(self, rejoin, seconds, seed=SEED, **options):
         kinds = [Process, Relay, Process if NO_NETWORK else Remote]
@@ -124,7 +124,7 @@ class RandomHistories(ProxyTest):
             begin = time.monotonic()
             while not trouble.is_done or any(one['state'] != 'live' for one in daemon.members().values()):
                 history.turn()
-                if time.monotonic() - begin > 60:
+                if time.monotonic() - begin > 70 * TIME_FACTOR:
                     raise Stale('a server does not return')
             begin = time.monotonic()
             while time.monotonic() - begin < 0.5:
