@@ -542,6 +542,8 @@ void worker_fini(struct worker *worker)
 
             close(client->fd);
             listen_socket_put(client->socket);
+        } else if (mail->kind == WORKER_MAIL_ROSTER) {
+            free(((struct worker_roster_mail *)mail)->answer);
         } else if (mail->kind == WORKER_MAIL_SURRENDER) {
             server_put(((struct worker_surrender_mail *)mail)->server);
         }
