@@ -7,6 +7,7 @@
 #include "control/admin_clients.h"
 #include "control/admin_command.h"
 #include "control/prometheus.h"
+#include "control/reserve.h"
 #include "control/timer.h"
 #include "control/watch.h"
 
@@ -118,12 +119,12 @@ static void on_readable(struct bufferevent *stream, void *arg)
         if (answer_http(session, line, len)) {
             session->is_ending = true;
             evbuffer_drain(in, evbuffer_get_length(in));
-            free(line);
+            reserve_free(line);
             break;
         }
         session->is_ending =
             !admin_command_run(session->admin->control, session, slice_make(line, len), out);
-        free(line);
+        reserve_free(line);
     }
     if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
         evbuffer_add_printf(out, "ERROR a command has at most %d bytes\r\n", COMMAND_LINE_MAX);
