@@ -149,6 +149,15 @@ lint: ## formatting, layers, docs, static analysis; no warning is allowed
 format: ## let clang-format lay out all C files
 	@find src tests -name '*.[ch]' -print0 | xargs -0 clang-format -i
 
+.PHONY: scan
+scan: ## look for faults with clang's static analyzer; a finding fails
+	@rm -rf build/scan
+	scan-build --status-bugs -o build/scan/report $(MAKE) -s -j$(JOBS) VARIANT=scan all
+
+.PHONY: check-reproducible
+check-reproducible: ## build all and the package twice, elsewhere and at another time: the same bytes?
+	@scripts/check-reproducible
+
 # ---- installing
 
 SBINDIR    := $(PREFIX)/sbin
@@ -196,7 +205,7 @@ clean: ## remove everything built
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'VARIANT=release|asan|tsan|valgrind|coverage|fuzz|nocount  JOBS=2  PREFIX=/usr/local  DESTDIR='
+	@echo 'VARIANT=release|asan|tsan|valgrind|coverage|fuzz|scan|nocount  JOBS=2  PREFIX=/usr/local  DESTDIR='
 
 define newline
 

@@ -19,6 +19,7 @@ enum {
     LINE_MAX_BYTES = 2048,
     BURST = 200,               /* lines ... */
     BURST_PERIOD_US = 1000000, /* ... in this time, then they are held back */
+    LIMIT_PERIOD_US = 10000000,
 };
 
 const char *const log_level_names[] = {"error", "warn", "notice", "info", "debug", NULL};
@@ -124,7 +125,10 @@ bool log_reopen(void)
     return done;
 }
 
-/* Replaces control bytes, so that nothing a peer sent can forge or break a line. */
+/*
+ * Replaces all but printable ASCII, so that nothing a peer sent can forge or break a line, or
+ * speak to the terminal of its reader: some take bytes above 0x7f for control bytes too.
+ */
 static size_t escape(char *out, size_t size, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -133,7 +137,7 @@ static size_t escape(char *out, size_t size, const char *text)
     for (; *text != '\0' && at + 5 < size; text++) {
         unsigned char byte = (unsigned char)*text;
 
-        if (byte >= 0x20 && byte != 0x7f) {
+        if (byte >= 0x20 && byte < 0x7f) {
             out[at++] = (char)byte;
         } else {
             out[at++] = '\\';
@@ -273,4 +277,18 @@ void log_line(enum log_level level, const char *format, ...)
         emit(level, text);
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool log_limit_pass(struct log_limit *limit, uint64_t *skipped)
+{
+    uint64_t now_us = clock_us();
+
+    if (now_us < limit->next_us) {
+        limit->skipped++;
+        return false;
+    }
+    *skipped = limit->skipped;
+    limit->skipped = 0;
+    limit->next_us = now_us + LIMIT_PERIOD_US;
+    return true;
 }

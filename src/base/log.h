@@ -1,6 +1,6 @@
 /*
  * The log: one line an event, to stderr, syslog or a file. Lines are written
- * whole, control bytes escaped, and repeated ones held back with a count. Any
+ * whole, all but printable ASCII escaped, and repeated ones held back with a count. Any
  * thread; writers wait for each other, so it is not for the path of a request.
  */
 #ifndef BASE_LOG_H
@@ -38,6 +38,17 @@ bool log_is_on(enum log_level level);
 uint64_t log_lines_lost(void);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
+
+/* For lines that a peer can cause as often as it likes: zeroed by its owner, which alone uses it.
+ */
+struct log_limit {
+    uint64_t next_us;
+    uint64_t skipped; /* since the last line */
+};
+
+/* True where a line may be written now, at most one in ten seconds; *skipped: not written since.
+ */
+MUST_CHECK bool log_limit_pass(struct log_limit *limit, uint64_t *skipped);
 
 #define log_error(...)  log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warn(...)   log_line(LOG_LEVEL_WARN, __VA_ARGS__)

@@ -1,22 +1,40 @@
 /* See base/poller.h. */
 #include "base/poller.h"
 
+#include "base/clock.h"
+#include "base/io.h"
+
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum { PREFETCH_AHEAD = 4 };
+
+static void on_timer(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    watch_owner(watch, struct poller, timer)->timer_at_us = UINT64_MAX;
+}
 
 bool poller_init(struct poller *poller)
 {
     poller->count = 0;
     poller->turn = 0;
     poller->fd = epoll_create1(EPOLL_CLOEXEC);
-    return poller->fd != -1;
+    poller->timer = (struct watch){.on_ready = on_timer};
+    poller->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    poller->timer_at_us = UINT64_MAX;
+    /* an edge need not be read */
+    return poller->fd != -1 && poller->timer.fd != -1 &&
+           poller_set(poller, &poller->timer, EPOLLIN | EPOLLET);
 }
 
 void poller_fini(struct poller *poller)
 {
     if (poller->fd != -1) {
         close(poller->fd);
+    }
+    if (poller->timer.fd != -1) {
+        watch_close(&poller->timer);
     }
     poller->fd = -1;
 }
@@ -59,9 +77,23 @@ void poller_drop(struct poller *poller, struct watch *watch)
     }
 }
 
-void poller_wait(struct poller *poller, int timeout_ms)
+/* Has the timer go off at until_us or before. False: the kernel would not. */
+static bool set_timer(struct poller *poller, uint64_t until_us)
 {
-    int count = epoll_wait(poller->fd, poller->ready, POLLER_BATCH, timeout_ms);
+    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(until_us / 1000000),
+                                         .tv_nsec = (long)(until_us % 1000000 * 1000)}};
+
+    if (poller->timer_at_us <= until_us) {
+        return true;
+    }
+    poller->timer_at_us = until_us;
+    return timerfd_settime(poller->timer.fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
+}
+
+void poller_wait(struct poller *poller, uint64_t until_us)
+{
+    int timeout_ms = until_us == 0 ? 0 : set_timer(poller, until_us) ? -1 : 1;
+    int count = io_wait(poller->fd, poller->ready, POLLER_BATCH, timeout_ms);
 
     poller->count = count > 0 ? count : 0; /* else interrupted */
     poller->turn++;

@@ -30,10 +30,12 @@ struct poller {
     int fd;
     int count; /* of ready */
     uint32_t turn;
+    struct watch timer;
+    uint64_t timer_at_us; /* when it goes off, by clock_us; UINT64_MAX once that was seen */
     struct epoll_event ready[POLLER_BATCH];
 };
 
-/* False: no descriptor is left. */
+/* False: no descriptor is left, or no memory. */
 MUST_CHECK bool poller_init(struct poller *poller);
 void poller_fini(struct poller *poller);
 
@@ -51,10 +53,14 @@ void watch_close(struct watch *watch);
 void poller_drop(struct poller *poller, struct watch *watch);
 
 /*
- * Sleeps until a descriptor is ready or timeout_ms have passed (-1: for ever), and says how many
- * are; poller_call then calls them. Watches may be set and closed by what is called.
+ * Sleeps until a descriptor is ready or until_us is reached by clock_us; not where until_us is 0.
+ * May wake early: what is due is for the caller's clock to tell. poller_call then calls those that
+ * are ready. Watches may be set and closed by what is called.
+ *
+ * The kernel is told the time only where it is earlier than it was told before: a deadline that
+ * moves on with each request costs nothing, but one wake for the oldest.
  */
-void poller_wait(struct poller *poller, int timeout_ms);
+void poller_wait(struct poller *poller, uint64_t until_us);
 void poller_call(struct poller *poller);
 
 #endif

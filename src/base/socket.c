@@ -11,6 +11,7 @@ enum {
     KEEPALIVE_IDLE_S = 60,
     KEEPALIVE_INTERVAL_S = 10,
     KEEPALIVE_PROBES = 6,
+    REFUSED_READS = 64, /* of what a refused peer has sent, a kilobyte each */
 };
 
 static int open_socket(const struct endpoint *endpoint)
@@ -120,6 +121,25 @@ int socket_listen(const struct endpoint *endpoint, mode_t mode)
         return -1;
     }
     return fd;
+}
+
+void socket_refuse(int fd, struct slice text)
+{
+    char dropped[1024];
+    ssize_t written = write(fd, text.data, text.len);
+
+    (void)written; /* a socket just accepted has room, and a peer gone needs no answer */
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < REFUSED_READS && read(fd, dropped, sizeof(dropped)) > 0; i++) {
+    }
+    close(fd);
+}
+
+void socket_drop_unsent(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 void socket_remove_file(const struct address *address)

@@ -12,6 +12,12 @@
 /* Starts connecting; -1 with errno set. *done: connected already. */
 int socket_connect(const struct endpoint *endpoint, bool *done);
 
+/*
+ * The close of fd is to be a reset: what the other end has not taken yet is dropped. A mere close
+ * leaves it to the kernel, which goes on sending for minutes.
+ */
+void socket_drop_unsent(int fd);
+
 /* Returns the error of a connect that ended, 0 where it succeeded. */
 int socket_error(int fd);
 
@@ -20,6 +26,12 @@ int socket_error(int fd);
  * leaves the file's mode alone. -1 with errno set.
  */
 int socket_listen(const struct endpoint *endpoint, mode_t mode);
+
+/*
+ * Says text to a peer just accepted and closes. What it has sent already is
+ * read first, lest a reset overtakes the text.
+ */
+void socket_refuse(int fd, struct slice text);
 
 /* Removes the file of a unix socket that was listened on; nothing for others. */
 void socket_remove_file(const struct address *address);

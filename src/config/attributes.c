@@ -11,8 +11,11 @@
 
 struct attribute {
     const char *name;
-    /* sets it in target; returns NULL, or what is wrong with the value, or out_of_memory */
-    const char *(*set)(void *target, struct slice value);
+    /*
+     * sets it in target; returns NULL, or what is wrong, a constant or in wrong, VALUE_WRONG_MAX,
+     * or out_of_memory
+     */
+    const char *(*set)(void *target, struct slice value, char *wrong);
 };
 
 static const char out_of_memory[] = "";
@@ -52,10 +55,11 @@ static bool has_control(struct slice text)
     return false;
 }
 
-static const char *set_name(void *target, struct slice value)
+static const char *set_name(void *target, struct slice value, char *wrong)
 {
     struct config_server *server = (struct config_server *)target;
 
+    (void)wrong;
     if (value.len == 0 || value.len > SERVER_NAME_MAX || has_control(value)) {
         return "a name has 1 to 250 characters, no control characters";
     }
@@ -63,11 +67,12 @@ static const char *set_name(void *target, struct slice value)
     return server->name != NULL ? NULL : out_of_memory;
 }
 
-static const char *set_weight(void *target, struct slice value)
+static const char *set_weight(void *target, struct slice value, char *wrong)
 {
     struct config_server *server = (struct config_server *)target;
     double weight;
 
+    (void)wrong;
     if (units_parse_decimal(value, &weight) != UNITS_DONE || weight <= 0 ||
         weight > SERVER_WEIGHT_MAX) {
         return "a weight is a number above 0 and up to 1000000";
@@ -76,10 +81,11 @@ static const char *set_weight(void *target, struct slice value)
     return NULL;
 }
 
-static const char *set_zone(void *target, struct slice value)
+static const char *set_zone(void *target, struct slice value, char *wrong)
 {
     struct config_server *server = (struct config_server *)target;
 
+    (void)wrong;
     if (value.len == 0 || value.len > SERVER_ZONE_MAX || has_control(value)) {
         return "a zone has 1 to 64 characters, no control characters";
     }
@@ -87,11 +93,12 @@ static const char *set_zone(void *target, struct slice value)
     return server->zone != NULL ? NULL : out_of_memory;
 }
 
-static const char *set_mode(void *target, struct slice value)
+static const char *set_mode(void *target, struct slice value, char *wrong)
 {
     struct config_listen *listen = (struct config_listen *)target;
     unsigned mode = 0;
 
+    (void)wrong;
     if (!listen->address.is_unix) {
         return "only a unix socket has a mode";
     }
@@ -109,6 +116,50 @@ static const char *set_mode(void *target, struct slice value)
     return NULL;
 }
 
+/* Cuts the first of a list joined by commas off the front of text. */
+static struct slice next_of_list(struct slice *text)
+{
+    const char *comma = text->len == 0 ? NULL : (const char *)memchr(text->data, ',', text->len);
+    size_t len = comma == NULL ? text->len : (size_t)(comma - text->data);
+    struct slice first = slice_make(text->data, len);
+    size_t used = comma == NULL ? len : len + 1;
+
+    *text = slice_make(text->data + used, text->len - used);
+    return first;
+}
+
+static const char *set_allow(void *target, struct slice value, char *wrong)
+{
+    struct config_listen *listen = (struct config_listen *)target;
+    bool more = true;
+
+    if (listen->address.is_unix) {
+        return "a unix socket has no networks, its mode says who may connect";
+    }
+    while (more) {
+        struct networks *allow = &listen->allow;
+        struct network *grown;
+        char problem[NETWORK_WRONG_MAX];
+        char quoted[ERRORS_QUOTE_MAX];
+        struct network network;
+        struct slice word;
+
+        more = value.len > 0 && memchr(value.data, ',', value.len) != NULL;
+        word = next_of_list(&value);
+        if (!network_parse(&network, word, problem)) {
+            snprintf(wrong, VALUE_WRONG_MAX, "%s: %s", error_quote(word, quoted), problem);
+            return wrong;
+        }
+        grown = (struct network *)alloc_one_more(allow->at, allow->count, sizeof(network));
+        if (grown == NULL) {
+            return out_of_memory;
+        }
+        allow->at = grown;
+        allow->at[allow->count++] = network;
+    }
+    return NULL;
+}
+
 /* clang-format off */
 static const struct attribute server_attributes[] = {
     { "name",   set_name },
@@ -117,7 +168,8 @@ static const struct attribute server_attributes[] = {
 };
 
 static const struct attribute listen_attributes[] = {
-    { "mode", set_mode },
+    { "mode",  set_mode },
+    { "allow", set_allow },
 };
 /* clang-format on */
 
@@ -139,6 +191,7 @@ static bool set_attribute(const struct attribute *attributes, size_t count, void
     struct slice name = equals == NULL ? word : slice_make(word.data, (size_t)(equals - word.data));
     const struct attribute *attribute = find_attribute(attributes, count, name, 0);
     const char *problem;
+    char buffer[VALUE_WRONG_MAX];
     char quoted[ERRORS_QUOTE_MAX];
 
     error_quote(word, quoted);
@@ -154,12 +207,13 @@ static bool set_attribute(const struct attribute *attributes, size_t count, void
         return false;
     }
     *seen |= 1U << (attribute - attributes);
-    problem =
-        attribute->set(target, slice_make(equals + 1, word.len - (size_t)(equals + 1 - word.data)));
+    problem = attribute->set(
+        target, slice_make(equals + 1, word.len - (size_t)(equals + 1 - word.data)), buffer);
     if (problem == out_of_memory) {
         wrong[0] = '\0';
     } else if (problem != NULL) {
-        snprintf(wrong, VALUE_WRONG_MAX, "%s is wrong: %s", quoted, problem);
+        snprintf(wrong, VALUE_WRONG_MAX, "%s is wrong: %.*s", quoted,
+                 VALUE_WRONG_MAX - ERRORS_QUOTE_MAX - 16, problem);
     }
     return problem == NULL;
 }
@@ -231,7 +285,11 @@ bool listen_parse(struct config_listen *listen, struct slice text, char *wrong)
                  error_quote(slice_text(listen->address.host), quoted));
         return false;
     }
-    return set_attributes(listen_attributes, ARRAY_LEN(listen_attributes), listen, text, wrong);
+    if (!set_attributes(listen_attributes, ARRAY_LEN(listen_attributes), listen, text, wrong)) {
+        listen_fini(listen);
+        return false;
+    }
+    return true;
 }
 
 void server_fini(struct config_server *server)
@@ -240,4 +298,9 @@ void server_fini(struct config_server *server)
     free(server->label);
     free(server->zone);
     *server = (struct config_server){0};
+}
+
+void listen_fini(struct config_listen *listen)
+{
+    networks_fini(&listen->allow);
 }

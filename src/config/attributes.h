@@ -1,6 +1,6 @@
 /*
  * Values that are an address followed by words: "host:port name=N weight=W"
- * and "address mode=0660". Any thread.
+ * "address mode=0660" and "address allow=10.0.0.0/8". Any thread.
  */
 #ifndef CONFIG_ATTRIBUTES_H
 #define CONFIG_ATTRIBUTES_H
@@ -22,5 +22,6 @@ MUST_CHECK bool server_parse(struct config_server *server, struct slice text, ch
 MUST_CHECK bool listen_parse(struct config_listen *listen, struct slice text, char *wrong);
 
 void server_fini(struct config_server *server);
+void listen_fini(struct config_listen *listen);
 
 #endif

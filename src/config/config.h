@@ -6,6 +6,7 @@
 #define CONFIG_CONFIG_H
 
 #include "base/address.h"
+#include "base/network.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ struct config_server {
 
 struct config_listen {
     struct address address;
-    mode_t mode; /* unix sockets; 0: as the umask says */
+    mode_t mode;           /* unix sockets; 0: as the umask says */
+    struct networks allow; /* of IP addresses: who may connect */
     unsigned line;
 };
 

@@ -127,6 +127,10 @@ static void judge_listens(struct draft *draft, const struct entry *first,
         error_list_add(&draft->errors, b->line, "listen",
                        "%s has another mode %s, allowed: the same in all pools", text,
                        where(draft, a->line, line));
+    } else if (!networks_equal(&a->allow, &b->allow)) {
+        error_list_add(&draft->errors, b->line, "listen",
+                       "%s has another allow %s, allowed: the same in all pools", text,
+                       where(draft, a->line, line));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "config/units.h"
+#include "ring/placement.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -257,7 +258,8 @@ char *config_key_allowed(const struct config_key *key, char *out)
         break;
     case KEY_ADDRESS:
     case KEY_LISTEN:
-        snprintf(out, KEY_ALLOWED_MAX, "IP:PORT, [IPv6]:PORT or unix:/PATH [mode=0660]");
+        snprintf(out, KEY_ALLOWED_MAX,
+                 "IP:PORT or [IPv6]:PORT [allow=IP/BITS,...], unix:/PATH [mode=0660]");
         break;
     case KEY_SERVER:
         snprintf(out, KEY_ALLOWED_MAX,
@@ -305,5 +307,9 @@ void config_print_keys(FILE *out)
                 config_section_text(key->section), key->name, config_key_type_text(key),
                 default_shown(key), (key->flags & KEY_LIVE) != 0 ? "yes" : "no", width,
                 config_key_allowed(key, allowed), key->help);
+    }
+    fprintf(out, "\n%-33s  %s\n", "PLACEMENT", "WHAT IT IS");
+    for (size_t i = 0; placement_word(i) != NULL; i++) {
+        fprintf(out, "%-33s  %s\n", placement_word(i), placement_word_help(i));
     }
 }

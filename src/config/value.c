@@ -157,6 +157,7 @@ static bool append_listen(const struct config_key *key, void *target, struct sli
     listen.line = line;
     grown = (struct config_listen *)alloc_one_more(*listens, *count, sizeof(listen));
     if (grown == NULL) {
+        listen_fini(&listen);
         wrong[0] = '\0';
         return false;
     }
@@ -240,6 +241,16 @@ static void free_servers(struct config_server **servers, size_t *count)
     *count = 0;
 }
 
+static void free_listens(struct config_listen **listens, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        listen_fini(&(*listens)[i]);
+    }
+    free(*listens);
+    *listens = NULL;
+    *count = 0;
+}
+
 static void free_value(const struct config_key *key, void *target)
 {
     void *field = config_key_field(key, target);
@@ -253,8 +264,11 @@ static void free_value(const struct config_key *key, void *target)
     case KEY_LOG:
         free(*(char **)beside);
         break;
+    case KEY_ADDRESS:
+        listen_fini((struct config_listen *)field);
+        break;
     case KEY_LISTEN:
-        free(*(struct config_listen **)field);
+        free_listens((struct config_listen **)field, (size_t *)beside);
         break;
     case KEY_SERVER:
         free_servers((struct config_server **)field, (size_t *)beside);
@@ -278,6 +292,7 @@ static bool text_equals(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+/* But for allow, which changes live. */
 static bool listen_equals(const struct config_listen *a, const struct config_listen *b)
 {
     return address_equals(&a->address, &b->address) && a->mode == b->mode;

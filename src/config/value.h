@@ -7,7 +7,7 @@
 
 #include "config/keys.h"
 
-enum { VALUE_WRONG_MAX = 256 };
+enum { VALUE_WRONG_MAX = 320 };
 
 /*
  * Sets key's field in target, the struct of its section, which owns what is

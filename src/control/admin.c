@@ -6,6 +6,7 @@
 #include "base/socket.h"
 #include "control/admin_clients.h"
 #include "control/admin_command.h"
+#include "control/admit.h"
 #include "control/prometheus.h"
 #include "control/reserve.h"
 #include "control/timer.h"
@@ -59,8 +60,8 @@ static void on_written(struct bufferevent *stream, void *arg)
 {
     struct session *session = arg;
 
-    (void)stream;
-    if (session->is_ending && !session->is_waiting) {
+    if (session->is_ending && !session->is_waiting &&
+        evbuffer_get_length(bufferevent_get_output(stream)) == 0) {
         session_free(session);
     }
 }
@@ -122,8 +123,9 @@ static void on_readable(struct bufferevent *stream, void *arg)
             reserve_free(line);
             break;
         }
-        session->is_ending =
-            !admin_command_run(session->admin->control, session, slice_make(line, len), out);
+        if (!admin_command_run(session->admin->control, session, slice_make(line, len), out)) {
+            session->is_ending = true;
+        }
         reserve_free(line);
     }
     if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
@@ -170,6 +172,10 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     (void)listener;
     (void)peer;
     (void)peer_len;
+    if (!admit_peer(admin->control, &admin->control->config->admin, "admin", fd)) {
+        socket_refuse(fd, SLICE("ERROR this address is not allowed here\r\n"));
+        return;
+    }
     session = admin->session_count < SESSIONS_MAX ? calloc(1, sizeof(*session)) : NULL;
     if (session == NULL) {
         close(fd);
@@ -252,7 +258,7 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
         free(admin);
         return NULL;
     }
-    if (!endpoint_is_local(&endpoint)) {
+    if (!endpoint_is_local(&endpoint) && listen->allow.count == 0) {
         log_warn("admin: %s can be reached from other hosts", text);
     }
     return admin;
@@ -269,6 +275,21 @@ bool admin_start(struct admin *admin)
     }
     evconnlistener_set_error_cb(admin->listener, on_accept_error);
     return evconnlistener_enable(admin->listener) == 0;
+}
+
+/* Not freed here: one of them may be asking for the reload just now. */
+void admin_end_denied(struct admin *admin)
+{
+    list_each (at, &admin->sessions) {
+        struct session *session = list_entry(at, struct session, link);
+
+        if (!admit_allows(&admin->control->config->admin, bufferevent_getfd(session->stream))) {
+            watch_stop(admin->control, session);
+            session->is_ending = true;
+            bufferevent_disable(session->stream, EV_READ);
+            bufferevent_trigger(session->stream, EV_WRITE, BEV_TRIG_DEFER_CALLBACKS);
+        }
+    }
 }
 
 void admin_free(struct admin *admin)

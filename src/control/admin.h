@@ -17,6 +17,9 @@ struct admin *admin_open(struct control *control, char *error, size_t error_size
 /* Begins to accept; control->base exists now. */
 MUST_CHECK bool admin_start(struct admin *admin);
 
+/* Ends, once they have their answers, sessions from networks that are allowed no longer. */
+void admin_end_denied(struct admin *admin);
+
 void admin_free(struct admin *admin); /* NULL is fine */
 
 /* The session's next commands wait until session_go_on: its answer is not complete yet. */

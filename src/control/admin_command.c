@@ -83,7 +83,8 @@ const struct admin_row admin_rows[] = {
     {"slow", "", "the slowest requests of the last ten minutes", watch_slow_run,
      "Brought up to date once a second; requests of less than 1 ms are not kept."},
     {"hot", "", "the most frequent keys of late", watch_hot_run,
-     "Brought up to date once a second. Where there are many, up to one key in 8 is looked at and counts for 8."},
+     "Brought up to date once a second, halved once a minute. The hottest are counted one by one; of the others\r\n"
+     "a busy worker looks at one in up to 64, at random, which counts for as many."},
     {"clients", "[N]", "the clients connected now, at most N (100)", admin_clients_run, NULL},
     {"events", "", "what happened to servers and configuration", event_log_run, NULL},
     {"log", "[LEVEL]", "show or set the log's level", run_log,

@@ -5,6 +5,7 @@
 #include "config/units.h"
 #include "control/member.h"
 #include "control/metrics.h"
+#include "control/resolver.h"
 #include "ring/compare.h"
 
 #include <inttypes.h>
@@ -18,6 +19,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     char address[ADDRESS_TEXT_MAX];
     struct server_totals totals;
     char next[32] = "-";
+    const char *name_error = resolver_error(member->control->resolver, &member->server->address);
 
     if (health->next_probe_at_us != HEALTH_NEVER) {
         uint64_t at_us = health->next_probe_at_us;
@@ -38,8 +40,12 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     evbuffer_add_printf(out, " to_delete=%" PRIu64 " replayed=%" PRIu64 " cause=\"%s\"",
                         member_keys_to_delete(member), member->replayed_total,
                         is_live ? "" : health_cause_text(health->cause));
-    evbuffer_add_printf(out, " last_error=\"%s\"\r\n",
+    evbuffer_add_printf(out, " last_error=\"%s\"",
                         health->counted_us != 0 ? health_cause_text(health->last_cause) : "");
+    if (name_error != NULL) {
+        evbuffer_add_printf(out, " name_error=\"%s\"", name_error);
+    }
+    evbuffer_add(out, "\r\n", 2);
 }
 
 bool admin_member_servers(struct admin_call *call)

@@ -38,10 +38,9 @@ static void add_ring(struct admin_call *call, const struct topology_pool *pool)
     }
     evbuffer_add_printf(call->out, "POOL ");
     text_add_word(call->out, slice_text(pool->name));
-    evbuffer_add_printf(call->out, " %s, %zu points, %zu bytes, shares %s\r\n",
+    evbuffer_add_printf(call->out, " %s, %zu bytes, shares %s\r\n",
                         placement_describe(pool->placement, text, sizeof(text)),
-                        placement_points(pool->placement), placement_bytes(pool->placement),
-                        is_exact ? "exact" : "estimated");
+                        placement_bytes(pool->placement), is_exact ? "exact" : "estimated");
     for (uint32_t s = 0; configured != NULL && now != NULL && s < pool->server_count; s++) {
         add_column(call->out, pool->servers[s].server->label, 20);
         evbuffer_add_printf(call->out, "points %zu share %.4f%% now %.4f%%\r\n",

@@ -269,7 +269,6 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
             return false;
         }
     }
-    /* the clients' last: who finds them open finds the others open too */
     /* last: who sees the proxy listen may turn to its other ports at once */
     if (!rebuild_open_listens(control, control->config, error, error_size)) {
         return false;

@@ -6,6 +6,7 @@
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
 
+#include "base/log.h"
 #include "base/mailbox.h"
 #include "config/config.h"
 #include "proxy/worker.h"
@@ -53,6 +54,8 @@ struct control {
     uint64_t started_us; /* monotonic */
     uint64_t started_wall_us;
     struct change_counts changes;
+    uint64_t denied; /* connections to the admin and http ports that allow does not name */
+    struct log_limit denied_log;
     bool is_stopping;
     bool is_unbuilt; /* the topology is older than the standings in it */
     struct resolver *resolver;

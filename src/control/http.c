@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/socket.h"
+#include "control/admit.h"
 #include "control/page.h"
 #include "control/prometheus.h"
 #include "control/stats_json.h"
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { HTTP_FORBIDDEN = 403 }; /* evhttp has names for the others */
+
 enum {
     CONNECTIONS_MAX = 128,
     TIMEOUT_S = 30, /* of silence */
@@ -27,9 +30,10 @@ enum {
 
 /* A connection, as far as it can be seen from outside evhttp. */
 struct slot {
-    const struct bufferevent *stream; /* NULL: free */
+    struct bufferevent *stream; /* NULL: free */
     uint64_t since_us;
     bool has_asked;
+    bool is_new; /* not looked at by on_new; holds a reference to stream */
 };
 
 struct http {
@@ -37,6 +41,7 @@ struct http {
     struct evhttp *server;
     struct evconnlistener *listener;
     struct event *timer;
+    struct event *new_event; /* there are new connections */
     struct slot slots[CONNECTIONS_MAX];
     unsigned used;
     int fd;
@@ -166,6 +171,37 @@ static void on_connection_end(struct evhttp_connection *connection, void *arg)
     free_slots(http);
 }
 
+/*
+ * evhttp accepts, and tells who it was only with the first request. So as not to wait for that,
+ * the connection is looked at as soon as it has its descriptor, which is right after on_connection.
+ */
+static void on_new(evutil_socket_t fd, short what, void *arg)
+{
+    static const char text[] = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n"
+                               "Connection: close\r\n\r\nthis address is not allowed here\n";
+    struct http *http = arg;
+    struct control *control = http->control;
+
+    (void)what;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        struct slot *slot = &http->slots[i];
+        struct bufferevent *stream = slot->stream;
+
+        if (stream == NULL || !slot->is_new) {
+            continue;
+        }
+        slot->is_new = false;
+        fd = bufferevent_getfd(stream);
+        if (fd != -1 && !admit_peer(control, &control->config->http, "http", fd)) {
+            (void)!write(fd, text, sizeof(text) - 1);
+            shutdown(fd, SHUT_RDWR); /* evhttp finds its end and frees it */
+            slot->stream = NULL;
+        }
+        bufferevent_decref(stream);
+    }
+    free_slots(http);
+}
+
 /* The connection is evhttp's to end: it tells so of those that have asked something. */
 static void note_request(struct http *http, struct evhttp_request *request)
 {
@@ -178,6 +214,20 @@ static void note_request(struct http *http, struct evhttp_request *request)
         }
     }
     evhttp_connection_set_closecb(connection, on_connection_end, http);
+}
+
+static const char *status_text(int status)
+{
+    switch (status) {
+    case HTTP_OK:
+        return "OK";
+    case HTTP_FORBIDDEN:
+        return "Forbidden";
+    case HTTP_NOTFOUND:
+        return "Not Found";
+    default:
+        return "Service Unavailable";
+    }
 }
 
 static void on_request(struct evhttp_request *request, void *arg)
@@ -193,7 +243,14 @@ static void on_request(struct evhttp_request *request, void *arg)
         evhttp_send_error(request, HTTP_SERVUNAVAIL, NULL);
         return;
     }
-    if (page != NULL) {
+    if (!admit_allows(&http->control->config->http,
+                      bufferevent_getfd(evhttp_connection_get_bufferevent(
+                          evhttp_request_get_connection(request))))) {
+        status = HTTP_FORBIDDEN;
+        page = NULL;
+        evbuffer_add_printf(body, "this address is not allowed here any more\n");
+        evhttp_add_header(headers, "Connection", "close");
+    } else if (page != NULL) {
         status = page->run(http->control, body);
     } else {
         evbuffer_add_printf(body, "there are");
@@ -208,11 +265,7 @@ static void on_request(struct evhttp_request *request, void *arg)
     evhttp_add_header(headers, "Content-Security-Policy",
                       "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
                       "connect-src 'self'; img-src data:; frame-ancestors 'none'");
-    evhttp_send_reply(request, status,
-                      status == HTTP_OK         ? "OK"
-                      : status == HTTP_NOTFOUND ? "Not Found"
-                                                : "Service Unavailable",
-                      body);
+    evhttp_send_reply(request, status, status_text(status), body);
     evbuffer_free(body);
 }
 
@@ -233,8 +286,14 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
             free_slot = slot;
         }
     }
-    if (free_slot != NULL) {
-        *free_slot = (struct slot){.stream = stream, .since_us = clock_us()};
+    if (free_slot != NULL && stream != NULL) {
+        bool is_new = http->control->config->http.allow.count > 0;
+
+        *free_slot = (struct slot){.stream = stream, .since_us = clock_us(), .is_new = is_new};
+        if (is_new) {
+            bufferevent_incref(stream);
+            event_active(http->new_event, EV_TIMEOUT, 0);
+        }
     }
     if (++http->used >= CONNECTIONS_MAX) {
         evconnlistener_disable(http->listener);
@@ -274,7 +333,7 @@ struct http *http_open(struct control *control, char *error, size_t error_size)
         free(http);
         return NULL;
     }
-    if (!endpoint_is_local(&endpoint)) {
+    if (!endpoint_is_local(&endpoint) && listen->allow.count == 0) {
         log_warn("http: %s can be reached from other hosts", text);
     }
     return http;
@@ -307,7 +366,8 @@ bool http_start(struct http *http)
     }
     evconnlistener_set_error_cb(http->listener, on_accept_error);
     http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
-    return http->timer != NULL && event_add(http->timer, &second) == 0 &&
+    http->new_event = event_new(http->control->base, -1, 0, on_new, http);
+    return http->timer != NULL && http->new_event != NULL && event_add(http->timer, &second) == 0 &&
            evconnlistener_enable(http->listener) == 0;
 }
 
@@ -316,11 +376,19 @@ void http_free(struct http *http)
     if (http == NULL) {
         return;
     }
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        if (http->slots[i].stream != NULL && http->slots[i].is_new) {
+            bufferevent_decref(http->slots[i].stream);
+        }
+    }
     if (http->server != NULL) {
         evhttp_free(http->server); /* and the listener */
     }
     if (http->timer != NULL) {
         event_free(http->timer);
+    }
+    if (http->new_event != NULL) {
+        event_free(http->new_event);
     }
     if (http->fd != -1) {
         close(http->fd);

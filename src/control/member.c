@@ -3,8 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "control/resolver.h"
+#include "control/leave.h"
 #include "control/rebuild.h"
+#include "control/resolver.h"
 #include "control/return.h"
 #include "control/timer.h"
 #include "proxy/exchange.h"
@@ -127,7 +128,7 @@ static void apply(struct member *member, const struct health_event *event)
     case HEALTH_WENT_UP:
         break;
     case HEALTH_WENT_DOWN:
-        return_leave(member);
+        leave_begin(member);
         break;
     case HEALTH_MAY_REJOIN:
         return_begin(member);

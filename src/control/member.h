@@ -38,6 +38,7 @@ struct member {
     uint64_t out_since_us;   /* when it last stopped being live */
     unsigned surrenders_due; /* workers that have not answered yet ... */
     uint32_t ticket;         /* ... what they were asked last */
+    bool has_left;           /* LEAVING: every worker knows */
     bool is_gate_open;       /* OUT: nobody may stand in, so its requests fail */
     bool has_restarted;      /* since it left: its process is another one, and empty */
     bool is_tainted;         /* stand-ins hold keys of its that could not be noted */

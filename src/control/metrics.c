@@ -462,6 +462,11 @@ static uint64_t read_moved_sum(const struct control *control)
     return (uint64_t)(control->changes.moved_sum * 1e6 + 0.5);
 }
 
+static uint64_t read_denied(const struct control *control)
+{
+    return control->denied;
+}
+
 static uint64_t read_log_lines_lost(const struct control *control)
 {
     (void)control;
@@ -485,6 +490,7 @@ const struct control_row metrics_control_rows[] = {
     {"rejoins",             "rejoins", COUNTER_SUM, "times", "servers put back after they recovered", read_rejoins},
     {"keys_moved_ppm",      "keys_moved_ppm", COUNTER_GAUGE, "millionths", "part of the key space that the last change moved", read_moved},
     {"keys_moved_sum_ppm",  "keys_moved_ppm_sum", COUNTER_SUM, "millionths", "parts of the key space that changes moved, added up", read_moved_sum},
+    {"admin_denied_connections", "admin_connections_denied", COUNTER_SUM, "connections", "connections to the admin and http ports closed at once because allow does not name their network", read_denied},
     {"log_lines_lost",      "log_lines_lost", COUNTER_SUM, "lines", "lines of the log held back or not written", read_log_lines_lost},
     {"resident_bytes",      "resident_bytes", COUNTER_GAUGE, "bytes", "main memory that the process has", read_resident},
 };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/diff.h"
+#include "control/admin.h"
 #include "control/event_log.h"
 #include "control/member.h"
 #include "control/rebuild.h"
@@ -68,20 +69,43 @@ static void say_servers(struct evbuffer *out, const struct config_pool *one,
     }
 }
 
+static const struct config_listen *find_listen(const struct config_pool *pool,
+                                               const struct address *address)
+{
+    for (size_t i = 0; i < pool->listen_count; i++) {
+        if (address_equals(&pool->listens[i].address, address)) {
+            return &pool->listens[i];
+        }
+    }
+    return NULL;
+}
+
 /* Names the listen lines of one that are not in the other. */
 static void say_listens(struct evbuffer *out, const struct config_pool *one,
                         const struct config_pool *other, const char *what)
 {
     for (size_t i = 0; i < one->listen_count; i++) {
         char text[ADDRESS_TEXT_MAX];
-        bool found = false;
 
-        for (size_t k = 0; k < other->listen_count && !found; k++) {
-            found = address_equals(&one->listens[i].address, &other->listens[k].address);
-        }
-        if (!found) {
+        if (find_listen(other, &one->listens[i].address) == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s: listen %s %s", one->name,
                 address_format(&one->listens[i].address, text, sizeof(text)), what);
+        }
+    }
+}
+
+/* Names the listen lines of both that allow others now. */
+static void say_allows(struct evbuffer *out, const struct config_pool *before,
+                       const struct config_pool *after)
+{
+    for (size_t i = 0; i < after->listen_count; i++) {
+        const struct config_listen *now = &after->listens[i];
+        const struct config_listen *old = find_listen(before, &now->address);
+        char text[ADDRESS_TEXT_MAX];
+
+        if (old != NULL && !networks_equal(&old->allow, &now->allow)) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s: listen %s allows other networks", after->name,
+                address_format(&now->address, text, sizeof(text)));
         }
     }
 }
@@ -100,6 +124,7 @@ static void say_changes(struct evbuffer *out, const struct config *before,
         say_servers(out, pool, &before->pools[p], "added");
         say_listens(out, &before->pools[p], pool, "removed");
         say_listens(out, pool, &before->pools[p], "added");
+        say_allows(out, &before->pools[p], pool);
     }
     for (size_t p = 0; p < after->pool_count; p++) {
         if (find_pool(before, after->pools[p].name) == NULL) {
@@ -168,16 +193,31 @@ static void count_attempt(struct control *control, bool was_taken)
     }
 }
 
+/* An address stays as it was; who is allowed there is as the file says, where it means the same. */
+static void carry_address(bool *had, struct config_listen *before, bool *has,
+                          struct config_listen *after)
+{
+    struct config_listen wish = *after;
+    bool wished = *has;
+
+    *after = *before;
+    *before = wish;
+    if (*had && wished && address_equals(&after->address, &wish.address)) {
+        before->allow = after->allow;
+        after->allow = wish.allow;
+    }
+    *has = *had;
+    *had = wished;
+}
+
 /* What cannot change while running stays as it was; the file's wish goes with the old one. */
 static void carry_fixed(struct config *before, struct config *after)
 {
     struct config wish = *after;
 
     after->workers = before->workers;
-    after->has_admin = before->has_admin;
-    after->admin = before->admin;
-    after->has_http = before->has_http;
-    after->http = before->http;
+    carry_address(&before->has_admin, &before->admin, &after->has_admin, &after->admin);
+    carry_address(&before->has_http, &before->http, &after->has_http, &after->http);
     after->user = before->user;
     after->pidfile = before->pidfile;
     after->log_to = before->log_to;
@@ -227,6 +267,9 @@ bool reload_run(struct control *control, struct evbuffer *out)
                    (unsigned long long)control->slot.current->generation,
                    moved[0] != '\0' ? moved : "; no key moves");
     carry_fixed(before, config);
+    if (control->admin != NULL) {
+        admin_end_denied(control->admin);
+    }
     config_free(before);
     return true;
 }

@@ -4,32 +4,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/event_log.h"
+#include "control/leave.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
-#include "control/timer.h"
+#include "control/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 enum {
-    GATE_MAX_MS = 1000,       /* a gate closed for longer is opened again */
     LATE_MAX_MS = 10000,      /* to wait for what was sent before; then it is cut off */
     REPLAY_IDLE_US = 1000000, /* the longest silence of a server while it is brought up to date */
     ENTRIES_MAX = 4 << 20,    /* keys kept here for one server; more, and it is flushed */
 };
-
-static void set_phase(struct member *member, enum member_phase next)
-{
-    log_debug("server %s: %s", member->server->label, member_state_text(member));
-    member->phase = next;
-    member->phase_since_us = clock_us();
-    evtimer_del(member->step_timer);
-}
-
-static void allow_ms(struct member *member, unsigned ms)
-{
-    timer_set(member->step_timer, (uint64_t)ms * 1000);
-}
 
 /* ---- lists of keys */
 
@@ -73,108 +60,16 @@ static struct journal_entry *copy_entry(const struct journal_entry *entry)
     return copy;
 }
 
-/* ---- leaving */
+/* ---- bringing up to date */
 
-/* True where a server of the pool still has copies to lose that it took on another's behalf. */
-static bool pool_has_debts(const struct member *member)
+static void begin_replay(struct member *member);
+
+void return_stop_replay(struct member *member)
 {
-    const struct control *control = member->control;
-
-    for (uint32_t i = 0; i < control->member_count; i++) {
-        const struct member *other = control->members[i];
-
-        if (other != NULL && other != member && other->pool == member->pool &&
-            other->phase == MEMBER_LIVE && (other->deletes != NULL || other->replaying != NULL)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint32_t live_members(const struct member *member)
-{
-    const struct control *control = member->control;
-    uint32_t live = 0;
-
-    for (uint32_t i = 0; i < control->member_count; i++) {
-        const struct member *other = control->members[i];
-
-        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_LIVE) {
-            live++;
-        }
-    }
-    return live;
-}
-
-/* True where others may stand in for the member, which is counted as live. */
-static bool may_be_replaced(const struct member *member, uint32_t live)
-{
-    if (member->pool->on_failure != ON_FAILURE_EJECT || member->is_tainted) {
-        return false;
-    }
-    return health_is_held_out(&member->health)
-               ? live > 1
-               : health_may_eject((uint32_t)member->pool->server_count, live,
-                                  member->pool->min_live_percent);
-}
-
-static void ask_workers(struct member *member, enum surrender_quiet quiet, bool closes)
-{
-    struct control *control = member->control;
-
-    member->surrenders_due = control->workers.count;
-    member->ticket++;
-    if (!workers_ask_journal(&control->workers, member->server, rebuild_generation(control), quiet,
-                             closes, member->ticket)) {
-        log_error("out of memory: server %s keeps its standing for now", member->server->label);
-        member->surrenders_due = 0;
-        allow_ms(member, GATE_MAX_MS);
-    }
-}
-
-/* Everybody knows: the server is out. */
-static void leave_done(struct member *member)
-{
-    char moved[96] = "";
-
-    set_phase(member, MEMBER_OUT);
-    member->is_gate_open =
-        !may_be_replaced(member, live_members(member) + 1) || pool_has_debts(member);
-    rebuild_standing(member->control, moved, sizeof(moved));
-    member->control->changes.ejections += member->is_gate_open ? 0 : 1;
-    event_log_add(member->control, "server %s is %s: %s%s", member->server->label,
-                  member_state_text(member), health_cause_text(member->health.cause), moved);
-    if (member->health.may_rejoin) {
-        return_begin(member);
-    }
-}
-
-void return_leave(struct member *member)
-{
-    uint32_t live = live_members(member);
-
-    if (member->phase != MEMBER_LIVE) {
-        return;
-    }
-    member->out_since_us = clock_us();
-    member->has_restarted = false;
     replayer_free(member->replayer);
     member->replayer = NULL;
     splice(&member->deletes, &member->replaying);
-    if (!may_be_replaced(member, live)) {
-        leave_done(member);
-        return;
-    }
-    set_phase(member, MEMBER_LEAVING);
-    rebuild_standing(member->control, NULL, 0);
-    allow_ms(member, GATE_MAX_MS);
-    ask_workers(member, member->health.is_draining ? SURRENDER_WHEN_QUIET : SURRENDER_AT_ONCE,
-                false);
 }
-
-/* ---- returning */
-
-static void begin_replay(struct member *member);
 
 static void on_replayed(void *arg, bool is_done)
 {
@@ -187,7 +82,7 @@ static void on_replayed(void *arg, bool is_done)
     if (!is_done) {
         splice(&member->deletes, &member->replaying);
         if (member->phase == MEMBER_LIVE) {
-            allow_ms(member, GATE_MAX_MS); /* tries again then */
+            step_allow_ms(member, STEP_GATE_MAX_MS); /* tries again then */
         } else {
             log_warn("server %s could not be brought up to date, it stays out",
                      member->server->label);
@@ -215,7 +110,7 @@ static void forget_debts(struct member *member)
     const struct control *control = member->control;
     bool had_debts = member->has_debts;
 
-    if (member->deletes != NULL || member->replaying != NULL || pool_has_debts(member)) {
+    if (member->deletes != NULL || member->replaying != NULL || leave_pool_has_debts(member)) {
         return;
     }
     for (uint32_t i = 0; i < control->member_count; i++) {
@@ -251,32 +146,13 @@ static void settle_debts(struct member *member)
     }
 }
 
-/* A member of the pool that could not be replaced before may be now. */
-static void reconsider_pool(struct member *member)
-{
-    struct control *control = member->control;
-
-    for (uint32_t i = 0; i < control->member_count; i++) {
-        struct member *other = control->members[i];
-
-        if (other != NULL && other->pool == member->pool && other->phase == MEMBER_OUT &&
-            other->is_gate_open && may_be_replaced(other, live_members(other) + 1) &&
-            !pool_has_debts(other)) {
-            set_phase(other, MEMBER_LEAVING);
-            rebuild_standing(control, NULL, 0);
-            allow_ms(other, GATE_MAX_MS);
-            ask_workers(other, SURRENDER_AT_ONCE, false);
-        }
-    }
-}
-
 static void become_live(struct member *member)
 {
     uint64_t out_ms = (clock_us() - member->out_since_us) / 1000;
     char moved[96] = "";
 
-    set_phase(member, MEMBER_LIVE);
-    member->has_debts = member->owed != NULL || pool_has_debts(member);
+    step_to(member, MEMBER_LIVE);
+    member->has_debts = member->owed != NULL || leave_pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
     event_log_add(
@@ -288,7 +164,7 @@ static void become_live(struct member *member)
     member_rejoined(member);
     settle_debts(member);
     forget_debts(member);
-    reconsider_pool(member);
+    leave_reconsider_pool(member);
 }
 
 /* Nothing is left to be deleted: the next step. */
@@ -296,17 +172,20 @@ static void replay_done(struct member *member)
 {
     switch (member->phase) {
     case MEMBER_RETURNING:
-        set_phase(member, MEMBER_JOINING);
+        step_to(member, MEMBER_JOINING);
         rebuild_standing(member->control, NULL, 0);
-        allow_ms(member, GATE_MAX_MS);
-        ask_workers(member, SURRENDER_WHEN_ALL_QUIET, false);
+        step_allow_ms(member, STEP_GATE_MAX_MS);
+        step_ask_workers(member,
+                         member->pool->rejoin == REJOIN_KEEP ? SURRENDER_NOTES_AT_ONCE
+                                                             : SURRENDER_WHEN_ALL_QUIET,
+                         false);
         break;
     case MEMBER_JOINING:
         become_live(member);
         break;
     case MEMBER_LIVE:
         forget_debts(member);
-        reconsider_pool(member);
+        leave_reconsider_pool(member);
         break;
     case MEMBER_LEAVING:
     case MEMBER_OUT:
@@ -340,7 +219,7 @@ static void begin_replay(struct member *member)
     if (member->replayer == NULL) {
         splice(&member->deletes, &member->replaying);
         if (member->phase == MEMBER_LIVE) {
-            allow_ms(member, GATE_MAX_MS); /* tries again then */
+            step_allow_ms(member, STEP_GATE_MAX_MS); /* tries again then */
             return;
         }
         member_failed_to_return(member);
@@ -362,15 +241,16 @@ void return_begin(struct member *member)
     if (member->phase != MEMBER_OUT) {
         return;
     }
-    set_phase(member, MEMBER_RETURNING);
+    step_to(member, MEMBER_RETURNING);
     if (member->pool->rejoin == REJOIN_KEEP) {
         free_entries(&member->deletes);
-        become_live(member);
+        step_allow_ms(member, LATE_MAX_MS);
+        step_ask_workers(member, SURRENDER_NOTES_AT_ONCE, false); /* a flush_all is kept too */
         return;
     }
     event_log_add(member->control, "server %s is well again; it is brought up to date",
                   member->server->label);
-    allow_ms(member, LATE_MAX_MS);
+    step_allow_ms(member, LATE_MAX_MS);
     ask_uptime(member);
 }
 
@@ -381,8 +261,8 @@ static void collect(struct member *member)
         free_entries(&member->deletes);
         member->needs_flush = false;
     }
-    allow_ms(member, LATE_MAX_MS);
-    ask_workers(member, SURRENDER_WHEN_QUIET, member->has_restarted);
+    step_allow_ms(member, LATE_MAX_MS);
+    step_ask_workers(member, SURRENDER_WHEN_QUIET, member->has_restarted);
 }
 
 void return_on_uptime(struct member *member, const struct uptime_result *result)
@@ -402,6 +282,11 @@ void return_on_uptime(struct member *member, const struct uptime_result *result)
 /* Takes a worker's notes. */
 static void take_notes(struct member *member, struct worker_surrender_mail *mail)
 {
+    if (member->pool->rejoin == REJOIN_KEEP) { /* notes are of before a reload */
+        free_entries(&mail->entries);
+        member->needs_flush |= mail->needs_flush;
+        return;
+    }
     while (mail->entries != NULL) {
         struct journal_entry *entry = mail->entries;
         struct journal_entry *copy;
@@ -458,7 +343,7 @@ void member_on_surrender(struct control *control, struct worker_surrender_mail *
     }
     switch (member->phase) {
     case MEMBER_LEAVING:
-        leave_done(member);
+        leave_go_on(member, true);
         break;
     case MEMBER_RETURNING:
     case MEMBER_JOINING:
@@ -472,13 +357,11 @@ void member_on_surrender(struct control *control, struct worker_surrender_mail *
 
 void return_give_up(struct member *member)
 {
-    replayer_free(member->replayer);
-    member->replayer = NULL;
-    splice(&member->deletes, &member->replaying);
+    return_stop_replay(member);
     if (member->phase == MEMBER_RETURNING || member->phase == MEMBER_JOINING) {
         bool was_gated = member->phase == MEMBER_JOINING;
 
-        set_phase(member, MEMBER_OUT);
+        step_to(member, MEMBER_OUT);
         if (was_gated) {
             rebuild_standing(member->control, NULL, 0);
         }
@@ -495,7 +378,7 @@ void return_on_step_timeout(evutil_socket_t fd, short what, void *arg)
     switch (member->phase) {
     case MEMBER_LEAVING:
         member->surrenders_due = 0;
-        leave_done(member);
+        leave_go_on(member, false);
         break;
     case MEMBER_RETURNING:
         /* a connection that was given up is still open at the other end: cut it off; what it
@@ -503,8 +386,8 @@ void return_on_step_timeout(evutil_socket_t fd, short what, void *arg)
         log_warn("server %s has not closed a connection that was given up; it is flushed",
                  member->server->label);
         member->needs_flush = true;
-        ask_workers(member, SURRENDER_NOTES_AT_ONCE, true);
-        allow_ms(member, LATE_MAX_MS);
+        step_ask_workers(member, SURRENDER_NOTES_AT_ONCE, true);
+        step_allow_ms(member, LATE_MAX_MS);
         break;
     case MEMBER_JOINING:
         log_warn("server %s: its return took too long, trying again", member->server->label);

@@ -1,5 +1,5 @@
 /*
- * How a member leaves and returns, step by step; see member.h for the whole.
+ * How a member returns, step by step; see member.h for the whole.
  * Runs on the control thread.
  */
 #ifndef CONTROL_RETURN_H
@@ -7,11 +7,11 @@
 
 #include "control/member.h"
 
-/* It is down: others are to stand in, or its requests to fail. */
-void return_leave(struct member *member);
-
 /* It is well again: brings it up to date and back. */
 void return_begin(struct member *member);
+
+/* It leaves: what was being deleted from it is put back among what is to be. */
+void return_stop_replay(struct member *member);
 
 /* It failed while it was coming back, or was ejected. */
 void return_give_up(struct member *member);

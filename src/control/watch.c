@@ -296,7 +296,7 @@ bool watch_slow_run(struct admin_call *call)
     return true;
 }
 
-static bool same_key(const struct hot_key *a, const struct trace_hot_key *b)
+static bool same_key(const struct hot_key *a, const struct hot_published_key *b)
 {
     return a->len == b->len && memcmp(a->key, b->key, a->len) == 0;
 }
@@ -310,10 +310,10 @@ static int more_first(const void *left, const void *right)
 }
 
 /* Adds one worker's keys to all, which holds count; returns how many it holds then. */
-static size_t merge(struct hot_key *all, size_t count, const struct trace_published *published)
+static size_t merge(struct hot_key *all, size_t count, const struct hot_published *published)
 {
-    for (uint32_t i = 0; i < published->hot_count; i++) {
-        const struct trace_hot_key *hot = &published->hot[i];
+    for (uint32_t i = 0; i < published->count; i++) {
+        const struct hot_published_key *hot = &published->keys[i];
         size_t at = 0;
 
         while (at < count && !same_key(&all[at], hot)) {
@@ -332,17 +332,17 @@ static size_t merge(struct hot_key *all, size_t count, const struct trace_publis
 
 size_t watch_hot(const struct control *control, struct hot_key *keys, size_t max, uint64_t *total)
 {
-    size_t room = (size_t)control->workers.count * TRACE_HOT;
+    size_t room = (size_t)control->workers.count * HOT_PUBLISHED;
     struct hot_key *all = calloc(room, sizeof(all[0]));
     size_t count = 0;
 
     *total = 0;
     for (unsigned w = 0; all != NULL && w < control->workers.count; w++) {
-        struct trace_published *published = &control->workers.at[w].trace->published;
+        struct hot_published *published = &control->workers.at[w].hot->published;
 
         pthread_mutex_lock(&published->lock);
         count = merge(all, count, published);
-        *total += published->hot_total;
+        *total += published->total;
         pthread_mutex_unlock(&published->lock);
     }
     if (count > 0) {

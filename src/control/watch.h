@@ -1,12 +1,14 @@
 /*
  * Requests seen one by one: `watch` streams them to admin sessions as they
  * are answered, `slow` shows the slowest of late, `hot` the most frequent
- * keys. Runs on the main thread; the workers' side is proxy/trace.h.
+ * keys. Runs on the main thread; the workers' side is proxy/trace.h
+ * and proxy/hot.h.
  */
 #ifndef CONTROL_WATCH_H
 #define CONTROL_WATCH_H
 
 #include "control/admin_command.h"
+#include "proxy/hot.h"
 #include "proxy/trace.h"
 
 bool watch_run(struct admin_call *call);

@@ -207,7 +207,8 @@ static void keep_route(struct listener *listener, const struct topology *before,
         }
     }
     free(listener->kept_route.pools);
-    listener->kept_route = (struct topology_listener){listener->socket, pools, count};
+    listener->kept_route =
+        (struct topology_listener){.socket = listener->socket, .pools = pools, .pool_count = count};
     listener->route = &listener->kept_route;
 }
 
@@ -262,13 +263,17 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
     const struct topology *topology = worker->topology;
 
     list_each (at, &worker->listeners) {
-        list_entry(at, struct listener, link)->is_removed = true;
+        struct listener *listener = list_entry(at, struct listener, link);
+
+        listener->is_removed = true;
+        listener->allow_differs = false;
     }
     for (uint32_t i = 0; i < topology->listener_count; i++) {
         const struct topology_listener *route = &topology->listeners[i];
         struct listener *listener = adopt_find_listener(worker, route->socket);
 
         if (listener != NULL) {
+            listener->allow_differs = !networks_equal(&listener->route->allow, &route->allow);
             listener->route = route;
             listener->is_removed = false;
         }
@@ -286,14 +291,16 @@ static void adopt_listeners(struct worker *worker, const struct topology *before
 
 /*
  * A listener that is gone takes no new clients. Those it has stay as long as its pools are there;
- * then they are closed, once they are served.
+ * then they are closed, once they are served. So are those of networks that are allowed no longer.
  */
 static void drop_listeners(struct worker *worker)
 {
     list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
 
-        if (client->listener->is_removed && client->listener->route->pool_count == 0) {
+        if ((client->listener->is_removed && client->listener->route->pool_count == 0) ||
+            (client->listener->allow_differs &&
+             !listener_admits(client->listener, client->watch.fd))) {
             client_drain(client);
         }
     }
@@ -347,6 +354,24 @@ void adopt_topology(struct worker *worker)
     topology_put(old);
 }
 
+/* What waited for the requests of old, which has none any more, is let go. */
+static void let_successors_go(struct worker *worker, const struct backend_set *old)
+{
+    for (uint32_t slot = 0; slot < worker->set_count; slot++) {
+        struct backend_set *set = worker->sets[slot];
+
+        for (unsigned i = 0; set != NULL && i < set->count; i++) {
+            struct backend *backend = &set->backends[i];
+
+            if (backend->is_behind && backend->state == BACKEND_WAITING &&
+                backend_set_leads_to(old, set->server)) {
+                backend->endpoints_tried = 0;
+                backend_connect(backend);
+            }
+        }
+    }
+}
+
 void adopt_free_retired(struct worker *worker)
 {
     list_each_safe (at, after, &worker->retired_sets) {
@@ -356,6 +381,9 @@ void adopt_free_retired(struct worker *worker)
 
         if (now == NULL || backend_set_standing(now) == STANDING_LIVE) {
             linger_stop_old(set);
+        }
+        if (!backend_set_has_requests(set)) {
+            let_successors_go(worker, set);
         }
         if (backend_set_is_idle(set) && set->bound == 0) {
             list_remove(&set->retired_link);

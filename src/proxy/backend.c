@@ -142,7 +142,7 @@ void backend_submit(struct backend *backend, struct leg *leg)
         return;
     }
     if (backend->state == BACKEND_WAITING && worker->now_us < backend->retry_at_us &&
-        !may_wait(leg)) {
+        !backend->is_behind && !may_wait(leg)) {
         exchange_leg_failed(leg, backend->last_cause);
         return;
     }
@@ -215,7 +215,7 @@ void backend_connect_failed(struct backend *backend, enum leg_cause cause)
 }
 
 /* What an earlier connection was sent may still be carried out: a new one must not overtake it. */
-static void wait_for_linger(struct backend *backend)
+static void wait_for_earlier(struct backend *backend)
 {
     backend->retry_at_us = backend->worker->now_us + LINGER_WAIT_US;
     backend->last_cause = LEG_TIMEOUT;
@@ -232,8 +232,9 @@ void backend_connect(struct backend *backend)
     if (backend_set_standing(backend->set) == STANDING_LIVE) {
         linger_stop_old(backend->set); /* of one that is out the control plane decides */
     }
-    if (backend_set_lingers(backend->set)) {
-        wait_for_linger(backend);
+    backend->is_behind = backend_set_is_behind(backend->set);
+    if (backend->is_behind || backend_set_lingers(backend->set)) {
+        wait_for_earlier(backend);
         return;
     }
     backend->connect_begun_us = worker->now_us;

@@ -49,6 +49,7 @@ struct backend {
     uint32_t endpoints_tried;    /* of this attempt */
     enum leg_cause last_cause;   /* BACKEND_WAITING: why */
     enum leg_cause broken_cause; /* why the bytes just read cannot be a reply */
+    bool is_behind;              /* BACKEND_WAITING: for the requests of a set that was replaced */
     bool was_connected;          /* at any time */
     bool has_replied;            /* since it was connected */
 };

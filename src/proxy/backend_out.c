@@ -1,6 +1,7 @@
 /* See proxy/backend_out.h. */
 #include "proxy/backend_out.h"
 
+#include "base/io.h"
 #include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
 #include "proxy/server_counter.h"
@@ -169,8 +170,8 @@ static void flush(struct backend *backend)
         g.used = 0;
         g.total = 0;
         gather_legs(backend, &g);
-        n = g.count == 1 ? write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
-                         : writev(backend->watch.fd, g.iov, g.count);
+        n = g.count == 1 ? io_write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
+                         : io_writev(backend->watch.fd, g.iov, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }

@@ -60,16 +60,38 @@ struct backend_set *backend_set_of(const struct worker *worker, const struct ser
     return set != NULL && set->server == server ? set : NULL;
 }
 
+bool backend_set_leads_to(const struct backend_set *set, const struct server *server)
+{
+    return set->server == server || address_equals(&set->server->address, &server->address);
+}
+
+bool backend_set_has_requests(const struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        if (set->backends[i].first != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool backend_set_is_behind(const struct backend_set *set)
+{
+    list_each (at, &set->worker->retired_sets) {
+        const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
+
+        if (old != set && backend_set_has_requests(old) && backend_set_leads_to(old, set->server)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Sets of the same server that were replaced, and have something under way still, are part of it.
  */
 static bool is_part_quiet(const struct backend_set *set)
 {
-    for (unsigned i = 0; i < set->count; i++) {
-        if (set->backends[i].first != NULL) {
-            return false;
-        }
-    }
-    return list_is_empty(&set->lingering);
+    return !backend_set_has_requests(set) && list_is_empty(&set->lingering);
 }
 
 bool backend_set_is_idle(const struct backend_set *set)
@@ -82,7 +104,7 @@ bool backend_set_lingers(const struct backend_set *set)
     list_each (at, &set->worker->retired_sets) {
         const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
 
-        if (old->server == set->server && !list_is_empty(&old->lingering)) {
+        if (!list_is_empty(&old->lingering) && backend_set_leads_to(old, set->server)) {
             return true;
         }
     }
@@ -94,8 +116,8 @@ bool backend_set_is_quiet(const struct backend_set *set, bool stand_ins_too)
     list_each (at, &set->worker->retired_sets) {
         const struct backend_set *old = list_entry(at, struct backend_set, retired_link);
 
-        if (old->server == set->server &&
-            (!is_part_quiet(old) || (stand_ins_too && old->standing_in > 0))) {
+        if ((!is_part_quiet(old) || (stand_ins_too && old->standing_in > 0)) &&
+            backend_set_leads_to(old, set->server)) {
             return false;
         }
     }
@@ -129,7 +151,8 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
     struct worker *worker = set->worker;
     struct verdict_mail *mail;
 
-    if (set->pool == NULL || worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
+    if (backend_set_of(worker, set->server) == NULL ||
+        worker->now_us - set->last_verdict_us < VERDICT_GAP_US) {
         return;
     }
     mail = malloc(sizeof(*mail));

@@ -20,6 +20,21 @@ struct backend_set *backend_set_of(const struct worker *worker, const struct ser
 void backend_set_adopt(struct backend_set *set, const struct topology_pool *pool,
                        const struct topology_server *entry);
 
+/*
+ * True where the set's connections lead to server, which may have been taken out of the
+ * configuration and put in again, perhaps under another name.
+ */
+bool backend_set_leads_to(const struct backend_set *set, const struct server *server);
+
+/* True where something is under way over this very set. */
+bool backend_set_has_requests(const struct backend_set *set);
+
+/*
+ * True where a set that this one replaced still has requests under way to the same server: what is
+ * sent now must not overtake them.
+ */
+bool backend_set_is_behind(const struct backend_set *set);
+
 /* What the adopted topology says of the set's server. */
 enum server_standing backend_set_standing(const struct backend_set *set);
 

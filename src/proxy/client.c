@@ -1,10 +1,11 @@
 /* See proxy/client.h. */
 #include "proxy/client.h"
 
+#include "base/io.h"
 #include "base/log.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
-#include "proxy/trace.h"
+#include "proxy/tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -194,16 +195,6 @@ static void wake_if_room(struct client *client)
     }
 }
 
-/* Counts what a finished exchange answered and how long that took. */
-static void count_answer(struct worker *worker, const struct exchange *exchange, uint64_t bytes)
-{
-    uint64_t took_us = worker->now_us - exchange->started_us;
-
-    count_command(exchange->counters, COMMAND_BYTES_WRITTEN, bytes);
-    count_time(&worker->counters.latency_run, &exchange->counters->latency, took_us);
-    trace_request(worker, exchange, took_us, bytes);
-}
-
 void client_release(struct client *client)
 {
     if (client->is_releasing) {
@@ -215,7 +206,7 @@ void client_release(struct client *client)
         uint64_t before = client->out.bytes;
         bool answered = merge_answer(exchange, &client->out);
 
-        count_answer(client->worker, exchange, client->out.bytes - before);
+        tally_answer(client->worker, exchange, client->out.bytes - before);
         client->reply_average += (uint32_t)((client->out.bytes - before) >> AVERAGE_SHIFT) -
                                  (client->reply_average >> AVERAGE_SHIFT);
         client->first = exchange->next;
@@ -254,24 +245,6 @@ static size_t swallow(struct client *client, size_t len)
     return part;
 }
 
-static void count_request(struct worker *worker, const struct request *request, size_t bytes)
-{
-    struct command_counters *counters = &worker->counters.commands[request->command->id];
-
-    count_command(counters, COMMAND_REQUESTS, 1);
-    count_command(counters, COMMAND_BYTES_READ, bytes);
-    if (request->route == ROUTE_EACH_KEY) {
-        count_command(counters, COMMAND_KEYS, request->key_count);
-    } else if (request->route == ROUTE_KEY) {
-        count_command(counters, COMMAND_KEYS, 1);
-    } else if (request->route == ROUTE_LOCAL) {
-        count(&worker->counters, COUNTER_REQUESTS_LOCAL);
-    }
-    if (request->is_foreign) {
-        count(&worker->counters, COUNTER_CLIENTS_FOREIGN);
-    }
-}
-
 /*
  * Parses requests from data, which lies in chunk; returns how many bytes were taken. Stops where
  * more bytes are needed or the client has enough under way.
@@ -307,8 +280,7 @@ static size_t parse(struct client *client, const char *data, size_t len, struct 
         client->scanned = 0;
         client->need_bytes = 0;
         taken += consumed;
-        count_request(worker, &request, consumed);
-        if (!exchange_start(client, &request, chunk)) {
+        if (!exchange_start(client, &request, chunk, consumed)) {
             client->is_broken = true;
             return taken;
         }
@@ -460,7 +432,7 @@ static bool on_readable(struct client *client)
         client_retire(client);
         return false;
     }
-    n = read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
+    n = io_read(client->watch.fd, chunk->data + chunk->filled, chunk_room(chunk));
     if (n == 0) {
         on_eof(client);
         return false;
@@ -550,8 +522,8 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = parts == 1 ? write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
-                               : writev(client->watch.fd, iov, parts);
+        ssize_t n = parts == 1 ? io_write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
+                               : io_writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;

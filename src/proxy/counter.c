@@ -6,6 +6,7 @@ const struct counter_row counter_rows[COUNTER_COUNT] = {
     [COUNTER_CLIENTS]             = {"curr_connections", "client_connections", COUNTER_GAUGE, "connections", "clients connected now"},
     [COUNTER_CLIENTS_TOTAL]       = {"total_connections", "client_connections_accepted", COUNTER_SUM, "connections", "clients accepted since the start"},
     [COUNTER_CLIENTS_REFUSED]     = {"rejected_connections", "client_connections_refused", COUNTER_SUM, "connections", "clients refused because max_clients were connected"},
+    [COUNTER_CLIENTS_DENIED]      = {"denied_connections", "client_connections_denied", COUNTER_SUM, "connections", "clients closed at once because allow does not name their network"},
     [COUNTER_CLIENTS_FOREIGN]     = {"foreign_connections", "client_connections_foreign", COUNTER_SUM, "connections", "clients closed because they spoke the binary protocol or HTTP"},
     [COUNTER_CLIENTS_IDLE_CLOSED] = {"idle_kicks", "client_connections_idle_closed", COUNTER_SUM, "connections", "clients closed by client_idle_timeout"},
     [COUNTER_ACCEPT_PAUSES]       = {"listen_disabled_num", "accept_pauses", COUNTER_SUM, "times", "accepting paused because descriptors or memory ran out"},

@@ -8,16 +8,14 @@
 #define PROXY_COUNTER_H
 
 #include "proto/command.h"
+#include "proxy/cell.h"
 #include "proxy/histogram.h"
 #include "proxy/leg_cause.h"
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 /* clang-format off */
 enum counter_id {
-    COUNTER_CLIENTS, COUNTER_CLIENTS_TOTAL, COUNTER_CLIENTS_REFUSED, COUNTER_CLIENTS_FOREIGN,
-    COUNTER_CLIENTS_IDLE_CLOSED, COUNTER_ACCEPT_PAUSES,
+    COUNTER_CLIENTS, COUNTER_CLIENTS_TOTAL, COUNTER_CLIENTS_REFUSED, COUNTER_CLIENTS_DENIED,
+    COUNTER_CLIENTS_FOREIGN, COUNTER_CLIENTS_IDLE_CLOSED, COUNTER_ACCEPT_PAUSES,
     COUNTER_REQUESTS_LOCAL,
     COUNTER_BYTES_READ, COUNTER_BYTES_WRITTEN,
     COUNTER_TIMEOUTS, COUNTER_RETRIES, COUNTER_LATE_REPLIES,
@@ -74,40 +72,7 @@ struct counters {
     struct command_counters commands[COMMAND_COUNT];
     _Atomic uint64_t errors[LEG_CAUSES]; /* parts of requests that failed, by cause */
     struct histogram batch;              /* requests a write */
-    struct histogram_run latency_run;
-    struct histogram_run server_latency_run;
 };
-
-#ifdef KETAMAD_NO_COUNTERS
-#define COUNTING 0 /* to measure what counting costs */
-#else
-#define COUNTING 1
-#endif
-
-/* Adds, whether anything else is counted or not. Only the owner adds. */
-static inline void cell_add_always(_Atomic uint64_t *cell, uint64_t n)
-{
-#ifdef __x86_64__
-    /* one instruction where the compiler makes three; what readers may see is the same */
-    __asm__("addq %1, %0" : "+m"(*cell) : "er"(n));
-#else
-    uint64_t now = atomic_load_explicit(cell, memory_order_relaxed);
-
-    atomic_store_explicit(cell, now + n, memory_order_relaxed);
-#endif
-}
-
-static inline void cell_add(_Atomic uint64_t *cell, uint64_t n)
-{
-    if (COUNTING) {
-        cell_add_always(cell, n);
-    }
-}
-
-static inline uint64_t cell_read(const _Atomic uint64_t *cell)
-{
-    return atomic_load_explicit(cell, memory_order_relaxed);
-}
 
 static inline void count_add(struct counters *counters, enum counter_id id, uint64_t n)
 {
@@ -140,13 +105,6 @@ static inline void count_command(struct command_counters *counters, enum command
                                  uint64_t n)
 {
     cell_add(&counters->values[id], n);
-}
-
-static inline void count_time(struct histogram_run *run, struct histogram *histogram, uint64_t us)
-{
-    if (COUNTING) {
-        histogram_run_add(run, histogram, us);
-    }
 }
 
 #endif

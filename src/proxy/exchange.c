@@ -3,11 +3,11 @@
 
 #include "proxy/backend_set.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
-#include "proxy/server_counter.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
-#include "proxy/trace.h"
+#include "proxy/tally.h"
 #include "topology/route.h"
 
 #include <stdlib.h>
@@ -21,7 +21,8 @@ enum {
 
 /* Returns a fresh exchange at the end of client's order, or NULL out of memory. */
 static struct exchange *exchange_new(struct worker *worker, struct client *client,
-                                     const struct request *request)
+                                     const struct request *request,
+                                     struct command_counters *counters)
 {
     struct exchange *exchange = worker->free_exchanges;
 
@@ -39,7 +40,7 @@ static struct exchange *exchange_new(struct worker *worker, struct client *clien
     exchange_charge(exchange, sizeof(*exchange));
     exchange->client = client;
     exchange->command = request->command;
-    exchange->counters = &worker->counters.commands[request->command->id];
+    exchange->counters = counters;
     exchange->started_us = worker->now_us;
     exchange->noreply = request->noreply;
     exchange->quiet = request->quiet;
@@ -246,7 +247,8 @@ static bool start_key(struct exchange *exchange, const struct request *request, 
     exchange->key_count = 1;
     leg->kind = (uint8_t)(request->ends_with_mn ? REPLY_META_MN : request->command->reply);
     leg->is_discarding = request->noreply || request->answer.len > 0;
-    trace_key(exchange->worker->trace, exchange->key);
+    count_command(exchange->counters, COMMAND_KEYS, 1);
+    hot_key(exchange->worker->hot, &exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
@@ -273,13 +275,15 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->keys_at = (uint32_t)prefix_len;
     leg->line = (struct piece){to, NULL, (uint32_t)line.len, 0};
     leg->next_key = exchange->key.data;
-    trace_key(exchange->worker->trace, exchange->key);
+    count_command(exchange->counters, COMMAND_KEYS, 1);
+    hot_key(exchange->worker->hot, &exchange->key);
     route_and_submit(exchange, NULL, LEG_OK);
     return true;
 }
 
 /* Writes the local answer straight to the output where nothing is before it. */
-static bool answer_now(struct client *client, const struct request *request)
+static bool answer_now(struct client *client, const struct request *request,
+                       struct command_counters *counters)
 {
     struct worker *worker = client->worker;
 
@@ -288,8 +292,7 @@ static bool answer_now(struct client *client, const struct request *request)
                        &worker->pool)) {
             return false;
         }
-        count_command(&worker->counters.commands[request->command->id], COMMAND_BYTES_WRITTEN,
-                      request->answer.len);
+        count_command(counters, COMMAND_BYTES_WRITTEN, request->answer.len);
     }
     return true;
 }
@@ -312,17 +315,31 @@ static bool start_local(struct exchange *exchange, const struct request *request
     return true;
 }
 
-bool exchange_start(struct client *client, const struct request *request, struct chunk *chunk)
+static void count_local(struct worker *worker, const struct request *request)
+{
+    count(&worker->counters, COUNTER_REQUESTS_LOCAL);
+    if (request->is_foreign) {
+        count(&worker->counters, COUNTER_CLIENTS_FOREIGN);
+    }
+}
+
+bool exchange_start(struct client *client, const struct request *request, struct chunk *chunk,
+                    size_t bytes)
 {
     struct worker *worker = client->worker;
+    struct command_counters *counters = &worker->counters.commands[request->command->id];
     struct exchange *exchange;
     bool started;
 
-    if (request->route == ROUTE_LOCAL && client->first == NULL && request->swallow_bytes == 0 &&
-        request->command->id != COMMAND_VERSION) {
-        return answer_now(client, request);
+    tally_request(counters, bytes);
+    if (request->route == ROUTE_LOCAL) {
+        count_local(worker, request);
+        if (client->first == NULL && request->swallow_bytes == 0 &&
+            request->command->id != COMMAND_VERSION) {
+            return answer_now(client, request, counters);
+        }
     }
-    exchange = exchange_new(worker, client, request);
+    exchange = exchange_new(worker, client, request, counters);
     if (exchange == NULL) {
         return false;
     }
@@ -362,7 +379,8 @@ bool exchange_start(struct client *client, const struct request *request, struct
 bool exchange_refuse(struct client *client, enum leg_cause cause)
 {
     const struct request unread = {.command = &commands[0]};
-    struct exchange *exchange = exchange_new(client->worker, client, &unread);
+    struct command_counters *counters = &client->worker->counters.commands[unread.command->id];
+    struct exchange *exchange = exchange_new(client->worker, client, &unread, counters);
 
     if (exchange == NULL) {
         return false;
@@ -387,7 +405,7 @@ static void wait_in_line(struct exchange *exchange)
     }
 }
 
-void exchange_unhold(struct exchange *exchange)
+static inline void unhold(struct exchange *exchange)
 {
     assert(exchange->legs_open > 0);
     exchange->legs_open--;
@@ -402,59 +420,16 @@ void exchange_unhold(struct exchange *exchange)
     wait_in_line(exchange);
 }
 
-enum finding { NO_FINDING, FOUND, NOT_FOUND };
-
-/* What a reply of one line says about its key. */
-static enum finding finding_of(const struct command *command, enum reply_code code)
+void exchange_unhold(struct exchange *exchange)
 {
-    static const uint8_t by_code[CODE_SERVER_ERROR + 1] = {
-        [CODE_DELETED] = FOUND,
-        [CODE_TOUCHED] = FOUND,
-        [CODE_NUMBER] = FOUND,
-        [CODE_HD] = FOUND,
-        [CODE_VA] = FOUND,
-        [CODE_ME] = FOUND,
-        [CODE_NOT_FOUND] = NOT_FOUND,
-        [CODE_EN] = NOT_FOUND,
-        [CODE_NF] = NOT_FOUND,
-    };
-
-    if (!command->takes_value) {
-        return (enum finding)by_code[code];
-    }
-    if (command->id != COMMAND_CAS) {
-        return NO_FINDING; /* storing is neither */
-    }
-    return code == CODE_STORED ? FOUND : code == CODE_NOT_FOUND ? NOT_FOUND : NO_FINDING;
+    unhold(exchange);
 }
 
-/* Counts what a finished leg found, and how long its server took. */
-static void count_reply(struct exchange *exchange, const struct leg *leg)
+/* Apart, so that a plain reply need not make room for what is called here. */
+static __attribute__((noinline)) void count_and_unhold(struct leg *leg)
 {
-    struct worker *worker = exchange->worker;
-    struct server_counters *server = leg->backend->set->counters;
-    uint32_t hits = leg->hits;
-    uint32_t misses = leg->key_count - leg->hits;
-
-    if (leg->kind != REPLY_VALUES) {
-        enum finding finding = finding_of(exchange->command, (enum reply_code)leg->code);
-
-        hits = finding == FOUND;
-        misses = finding == NOT_FOUND;
-    } else if (leg->code != CODE_END) {
-        hits = 0;
-        misses = 0;
-    }
-    if (hits > 0) {
-        count_command(exchange->counters, COMMAND_HITS, hits);
-        count_server(server, SERVER_HITS, hits);
-    }
-    if (misses > 0) {
-        count_command(exchange->counters, COMMAND_MISSES, misses);
-        count_server(server, SERVER_MISSES, misses);
-    }
-    count_time(&worker->counters.server_latency_run, &server->latency,
-               worker->now_us - leg->queued_us);
+    tally_reply(leg->exchange, leg);
+    unhold(leg->exchange);
 }
 
 void exchange_leg_done(struct leg *leg, enum reply_code code)
@@ -467,8 +442,11 @@ void exchange_leg_done(struct leg *leg, enum reply_code code)
     }
     leg->is_done = true;
     leg->code = (uint8_t)code;
-    count_reply(leg->exchange, leg);
-    exchange_unhold(leg->exchange);
+    if (likely(tally_plain_reply(leg->exchange, leg))) {
+        unhold(leg->exchange);
+    } else {
+        count_and_unhold(leg);
+    }
 }
 
 static void count_retry(struct leg *leg)

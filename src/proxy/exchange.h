@@ -98,11 +98,11 @@ static inline void exchange_charge(struct exchange *exchange, size_t bytes)
 
 /*
  * Takes the parsed request from client and gets it under way: answers it here,
- * or routes it and queues its legs. chunk holds the request's bytes. False: out
- * of memory, the client must be closed.
+ * or routes it and queues its legs. chunk holds the request, so many bytes.
+ * False: out of memory, the client must be closed.
  */
 MUST_CHECK bool exchange_start(struct client *client, const struct request *request,
-                               struct chunk *chunk);
+                               struct chunk *chunk, size_t bytes);
 
 /* Answers, behind all that is due before, a request that could not be read. False: as above. */
 MUST_CHECK bool exchange_refuse(struct client *client, enum leg_cause cause);

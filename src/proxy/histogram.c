@@ -9,28 +9,52 @@ void histogram_fini(struct histogram *histogram)
         free(atomic_load_explicit(&histogram->pages[i], memory_order_relaxed));
         atomic_store_explicit(&histogram->pages[i], NULL, memory_order_relaxed);
     }
+    histogram->last = 0;
 }
 
-struct histogram_page *histogram_page_new(struct histogram *histogram, unsigned page)
+/* The cell of a value, or NULL out of memory: it is not counted then. */
+static _Atomic uint64_t *cell_of(struct histogram *histogram, uint64_t value)
 {
-    struct histogram_page *made = calloc(1, sizeof(*made));
+    uint32_t kept = value < HISTOGRAM_VALUE_MAX ? (uint32_t)value : HISTOGRAM_VALUE_MAX;
+    unsigned bucket = histogram_bucket(kept);
+    unsigned number = bucket >> HISTOGRAM_PAGE_BITS;
+    struct histogram_page *page =
+        atomic_load_explicit(&histogram->pages[number], memory_order_relaxed);
 
-    atomic_store_explicit(&histogram->pages[page], made, memory_order_release);
-    return made;
+    if (unlikely(page == NULL)) {
+        page = calloc(1, sizeof(*page));
+        if (page == NULL) {
+            return NULL;
+        }
+        atomic_store_explicit(&histogram->pages[number], page, memory_order_release);
+    }
+    return &page->counts[bucket & (HISTOGRAM_PAGE - 1)];
 }
 
-void histogram_run_flush(struct histogram_run *run)
+void histogram_add(struct histogram *histogram, uint64_t value, uint64_t times)
 {
-    if (run->histogram != NULL) {
-        histogram_add(run->histogram, run->value, run->times);
-        run->histogram = NULL;
+    _Atomic uint64_t *cell = cell_of(histogram, value);
+
+    if (cell != NULL) {
+        cell_add(cell, times);
     }
 }
 
-void histogram_run_turn(struct histogram_run *run, struct histogram *histogram, uint64_t value)
+void histogram_add_other(struct histogram *histogram, uint64_t value)
 {
-    histogram_run_flush(run);
-    *run = (struct histogram_run){histogram, value, 1};
+    _Atomic uint64_t *cell = cell_of(histogram, value);
+
+    histogram->last = 0;
+    if (cell != NULL) {
+        cell_add(cell, 1);
+        histogram->cell = cell;
+        histogram->last = value + 1;
+    }
+}
+
+void histogram_forget_last(struct histogram *histogram)
+{
+    histogram->last = 0;
 }
 
 void histogram_read(const struct histogram *histogram, struct histogram_sum *sum)

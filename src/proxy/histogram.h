@@ -6,9 +6,9 @@
 #ifndef PROXY_HISTOGRAM_H
 #define PROXY_HISTOGRAM_H
 
-#include <stdatomic.h>
+#include "proxy/cell.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 enum {
     HISTOGRAM_HALF_BITS = 6, /* buckets of one octave, as a power of two */
@@ -26,6 +26,8 @@ struct histogram_page {
 
 /* Zeroed is empty. */
 struct histogram {
+    uint64_t last; /* the value counted last, and 1; its cell is at hand. 0: none */
+    _Atomic uint64_t *cell;
     _Atomic(struct histogram_page *) pages[HISTOGRAM_PAGES];
 };
 
@@ -38,8 +40,14 @@ struct histogram_sum {
 /* Frees the pages; nobody reads it any more. */
 void histogram_fini(struct histogram *histogram);
 
-/* Makes the page, or returns NULL: out of memory, the value is not counted. */
-struct histogram_page *histogram_page_new(struct histogram *histogram, unsigned page);
+/* Adds value so many times. */
+void histogram_add(struct histogram *histogram, uint64_t value, uint64_t times);
+
+/* Adds value once; the next one is compared with it. */
+void histogram_add_other(struct histogram *histogram, uint64_t value);
+
+/* Nothing is the same as the last value. */
+void histogram_forget_last(struct histogram *histogram);
 
 /* Adds what histogram holds now. */
 void histogram_read(const struct histogram *histogram, struct histogram_sum *sum);
@@ -74,48 +82,17 @@ static inline uint64_t histogram_bucket_start(unsigned bucket)
     return (uint64_t)(bucket - (shift << HISTOGRAM_HALF_BITS)) << shift;
 }
 
-/* Adds value so many times. */
-static inline void histogram_add(struct histogram *histogram, uint64_t value, uint64_t times)
+/*
+ * Adds value, for values that often equal the last one: replies that come together took equally
+ * long. False: it is another value, and not added.
+ */
+MUST_CHECK static inline bool histogram_add_same(struct histogram *histogram, uint64_t value)
 {
-    uint32_t kept = value < HISTOGRAM_VALUE_MAX ? (uint32_t)value : HISTOGRAM_VALUE_MAX;
-    unsigned bucket = histogram_bucket(kept);
-    struct histogram_page *page = atomic_load_explicit(
-        &histogram->pages[bucket >> HISTOGRAM_PAGE_BITS], memory_order_relaxed);
-    _Atomic uint64_t *cell;
-
-    if (__builtin_expect(page == NULL, 0)) {
-        page = histogram_page_new(histogram, bucket >> HISTOGRAM_PAGE_BITS);
-        if (page == NULL) {
-            return;
-        }
+    if (unlikely(histogram->last != value + 1)) {
+        return false;
     }
-    cell = &page->counts[bucket & (HISTOGRAM_PAGE - 1)];
-    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + times,
-                          memory_order_relaxed);
-}
-
-/* Equal values in a row, added at once: replies that come together took equally long. */
-struct histogram_run {
-    struct histogram *histogram; /* NULL: nothing is kept */
-    uint64_t value;
-    uint64_t times;
-};
-
-/* Adds what the run kept. */
-void histogram_run_flush(struct histogram_run *run);
-
-/* The same, and begins a new run. */
-void histogram_run_turn(struct histogram_run *run, struct histogram *histogram, uint64_t value);
-
-/* Adds value, by the end of the run at the latest. */
-static inline void histogram_run_add(struct histogram_run *run, struct histogram *histogram,
-                                     uint64_t value)
-{
-    if (run->histogram == histogram && run->value == value) {
-        run->times++;
-        return;
-    }
-    histogram_run_turn(run, histogram, value);
+    cell_add(histogram->cell, 1);
+    return true;
 }
 
 #endif

@@ -1,6 +1,8 @@
 /* See proxy/linger.h. */
 #include "proxy/linger.h"
 
+#include "base/socket.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -17,6 +19,7 @@ struct given_up {
 
 static void end(struct given_up *linger)
 {
+    socket_drop_unsent(linger->watch.fd);
     poller_drop(linger->poller, &linger->watch);
     list_remove(&linger->link);
     free(linger);
@@ -38,6 +41,7 @@ void linger_start(struct backend_set *set, int fd)
     struct given_up *linger = malloc(sizeof(*linger));
 
     if (linger == NULL) {
+        socket_drop_unsent(fd);
         close(fd);
         return;
     }
@@ -46,6 +50,7 @@ void linger_start(struct backend_set *set, int fd)
     linger->watch = (struct watch){.on_ready = on_ready, .fd = fd};
     linger->poller = &set->worker->poller;
     if (!poller_set(linger->poller, &linger->watch, EPOLLIN)) {
+        socket_drop_unsent(fd);
         close(fd);
         free(linger);
         return;
@@ -55,13 +60,10 @@ void linger_start(struct backend_set *set, int fd)
 
 void linger_stop_old(struct backend_set *set)
 {
-    const struct linger at_once = {.l_onoff = 1};
-
     list_each_safe (at, after, &set->lingering) {
         struct given_up *linger = list_entry(at, struct given_up, link);
 
         if (set->worker->now_us - linger->since_us >= LINGER_MAX_US) {
-            setsockopt(linger->watch.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
             end(linger);
         }
     }

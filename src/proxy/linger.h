@@ -12,7 +12,7 @@
 /* Takes over fd. */
 void linger_start(struct backend_set *set, int fd);
 
-/* Closes all at once. */
+/* Resets all at once. */
 void linger_stop_all(struct backend_set *set);
 
 /*

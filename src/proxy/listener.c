@@ -2,6 +2,7 @@
 #include "proxy/listener.h"
 
 #include "base/log.h"
+#include "base/socket.h"
 #include "proxy/client.h"
 
 #include <errno.h>
@@ -11,8 +12,7 @@
 
 enum {
     ACCEPTS_A_TICK = 64,
-    REFUSED_READS = 64, /* of what a refused client has sent, lest a reset overtakes the reason */
-    SPREAD = 2,         /* a worker keeps a new client unless another holds so many fewer */
+    SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
@@ -84,19 +84,42 @@ static void pause_accepting(struct listener *listener, int error)
     stop_waiting(listener);
 }
 
-/* Says why, and closes once the peer has read it or a moment has passed. */
 static void refuse(struct listener *listener, int fd)
 {
-    static const char text[] = "ERROR Too many open connections\r\n";
-    char dropped[1024];
-    ssize_t written = write(fd, text, sizeof(text) - 1);
-
-    (void)written; /* a socket just accepted has room, and a peer gone needs no answer */
-    shutdown(fd, SHUT_WR);
-    for (int i = 0; i < REFUSED_READS && read(fd, dropped, sizeof(dropped)) > 0; i++) {
-    }
-    close(fd);
+    socket_refuse(fd, SLICE("ERROR Too many open connections\r\n"));
     count(&listener->worker->counters, COUNTER_CLIENTS_REFUSED);
+}
+
+bool listener_admits(const struct listener *listener, int fd)
+{
+    const struct networks *allow = &listener->route->allow;
+    struct endpoint peer = {.len = sizeof(peer.at)};
+
+    if (allow->count == 0) {
+        return true;
+    }
+    /* whom the kernel does not know any more is gone */
+    return getpeername(fd, &peer.at.any, &peer.len) == 0 && networks_admit(allow, &peer.at.any);
+}
+
+void listener_deny(struct listener *listener, int fd)
+{
+    struct worker *worker = listener->worker;
+    struct endpoint peer = {.len = sizeof(peer.at)};
+    char from[ADDRESS_TEXT_MAX];
+    char here[ADDRESS_TEXT_MAX];
+    uint64_t skipped;
+
+    count(&worker->counters, COUNTER_CLIENTS_DENIED);
+    if (getpeername(fd, &peer.at.any, &peer.len) == 0 &&
+        log_limit_pass(&worker->denied_log, &skipped)) {
+        log_warn("client %s refused: listen %s does not allow its network (%llu more since the "
+                 "last such line)",
+                 endpoint_format(&peer, from, sizeof(from)),
+                 address_format(&listener->socket->address, here, sizeof(here)),
+                 (unsigned long long)skipped);
+    }
+    socket_refuse(fd, SLICE("ERROR this address is not allowed here\r\n"));
 }
 
 /* Its clients, and those that will be when it next looks into its mailbox. */
@@ -168,6 +191,10 @@ static void on_ready(struct watch *watch, uint32_t events)
                 pause_accepting(listener, errno);
             }
             return; /* none left, or one that was gone already */
+        }
+        if (!listener_admits(listener, peer)) {
+            listener_deny(listener, peer);
+            continue;
         }
         if (atomic_fetch_add_explicit(&all->clients, 1, memory_order_relaxed) >=
             worker->topology->max_clients) {

@@ -16,9 +16,10 @@ struct listener {
     uint32_t *next_pools;                  /* room for the next kept_route */
     struct watch watch;                    /* its fd is -1 once stopped */
     bool is_paused;
-    bool is_removed;  /* the adopted topology does not know it: it goes with its last client */
-    bool allow_flush; /* every pool behind it does */
-    uint32_t clients; /* of this worker that came through it */
+    bool is_removed;    /* the adopted topology does not know it: it goes with its last client */
+    bool allow_flush;   /* every pool behind it does */
+    bool allow_differs; /* the topology just adopted admits others than the one before */
+    uint32_t clients;   /* of this worker that came through it */
 };
 
 /* NULL with a log line where it cannot be had. */
@@ -30,6 +31,12 @@ void listener_free(struct listener *listener);
 
 /* Tries again after a pause. */
 void listener_resume(struct listener *listener);
+
+/* True where the listen line's allow names the network of fd's peer, or names none. */
+bool listener_admits(const struct listener *listener, int fd);
+
+/* Says so to one that is not admitted, counts it, and closes fd. */
+void listener_deny(struct listener *listener, int fd);
 
 /* Takes a client accepted by another worker. Closes fd where it cannot. */
 void listener_take(struct listener *listener, int fd);

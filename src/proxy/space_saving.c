@@ -19,17 +19,17 @@ void space_saving_init(struct space_saving *sketch)
 }
 
 /*
- * A key that has the least count. Goes round and round: whoever has the least count is met in this
- * round, and the least count of the next round is known by its end. Most keys are about equally
- * rare, so that one or two are looked at.
+ * A key that has the least count, or less than slack more. Goes round and round: whoever has the
+ * least count is met in this round, and the least count of the next round is known by its end. Most
+ * keys are about equally rare, so that one or two are looked at.
  */
-static uint16_t rarest(struct space_saving *sketch)
+static uint16_t rarest(struct space_saving *sketch, uint64_t slack)
 {
     for (;;) {
         while (sketch->cursor < SPACE_SAVING_KEYS) {
             uint32_t at = sketch->cursor++;
 
-            if (sketch->counts[at] == sketch->rarest) {
+            if (sketch->counts[at] < sketch->rarest + slack) {
                 return (uint16_t)at;
             }
             if (sketch->counts[at] < sketch->next_rare) {
@@ -71,7 +71,8 @@ static void name(struct space_saving *sketch, uint16_t number, struct slice key,
     *slot = number;
 }
 
-void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash, uint32_t weight)
+uint16_t space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash,
+                          uint64_t weight)
 {
     struct space_saving_key *kept;
     uint16_t number = *slot_of(sketch, hash);
@@ -83,7 +84,7 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         if (kept->hash == hash && kept->len == key.len &&
             memcmp(kept->key, key.data, key.len) == 0) {
             sketch->counts[number] += weight;
-            return;
+            return number;
         }
         number = kept->next;
     }
@@ -92,9 +93,9 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         sketch->counts[number] = weight;
         sketch->keys[number].error = 0;
         name(sketch, number, key, hash);
-        return;
+        return number;
     }
-    number = rarest(sketch);
+    number = rarest(sketch, weight);
     forget(sketch, number);
     sketch->keys[number].error = sketch->counts[number];
     sketch->counts[number] += weight;
@@ -102,6 +103,7 @@ void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t ha
         sketch->next_rare = sketch->counts[number];
     }
     name(sketch, number, key, hash);
+    return number;
 }
 
 void space_saving_halve(struct space_saving *sketch)
@@ -114,14 +116,22 @@ void space_saving_halve(struct space_saving *sketch)
     }
 }
 
-uint64_t space_saving_floor(const struct space_saving *sketch)
+/* Behind those of top that have at least so much. */
+static size_t place_of(const struct space_saving *sketch, const uint16_t *top, size_t count,
+                       uint64_t mine)
 {
-    uint64_t floor = UINT64_MAX;
+    size_t low = 0;
 
-    for (uint32_t i = 0; i < SPACE_SAVING_KEYS; i++) {
-        floor = sketch->counts[i] < floor ? sketch->counts[i] : floor;
+    while (low < count) {
+        size_t middle = (low + count) / 2;
+
+        if (sketch->counts[top[middle]] >= mine) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
     }
-    return sketch->used < SPACE_SAVING_KEYS ? 0 : floor;
+    return low;
 }
 
 size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t max)
@@ -132,19 +142,14 @@ size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t
         uint64_t mine = sketch->counts[i];
         size_t at;
 
-        if (mine == 0 || (count == max && sketch->counts[top[max - 1]] >= mine)) {
+        if ((count == max && sketch->counts[top[max - 1]] >= mine) ||
+            mine <= 2 * sketch->keys[i].error) {
             continue;
         }
-        at = count < max ? count++ : max;
-        while (at > 0 && sketch->counts[top[at - 1]] < mine) {
-            if (at < max) {
-                top[at] = top[at - 1];
-            }
-            at--;
-        }
-        if (at < max) {
-            top[at] = (uint16_t)i;
-        }
+        at = place_of(sketch, top, count, mine);
+        count += count < max ? 1 : 0;
+        memmove(&top[at + 1], &top[at], (count - at - 1) * sizeof(top[0]));
+        top[at] = (uint16_t)i;
     }
     return count;
 }

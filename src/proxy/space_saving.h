@@ -39,17 +39,17 @@ struct space_saving {
 
 void space_saving_init(struct space_saving *sketch);
 
-/* Adds weight to key; hash may be any good one, always the same. */
-void space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash,
-                      uint32_t weight);
+/* Adds weight to key; hash may be any good one, always the same. Returns the key's number. */
+uint16_t space_saving_add(struct space_saving *sketch, struct slice key, uint32_t hash,
+                          uint64_t weight);
 
 /* Halves all counts, so that what was long ago weighs less. */
 void space_saving_halve(struct space_saving *sketch);
 
-/* Fills top with the numbers of up to max keys, the most frequent first; returns how many. */
+/*
+ * Fills top with the numbers of up to max keys, the most frequent first; returns how many. Keys
+ * that may owe half of their count or more to others are left out: they only came last.
+ */
 size_t space_saving_top(const struct space_saving *sketch, uint16_t *top, size_t max);
-
-/* The most that a key not kept can have. */
-uint64_t space_saving_floor(const struct space_saving *sketch);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "proxy/backend.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
 #include "proxy/standin.h"
-#include "proxy/trace.h"
 #include "topology/route.h"
 
 #include <stdio.h>
@@ -21,6 +21,7 @@ struct part {
     const struct topology_server *to; /* NULL: nobody is to be asked; cause says why */
     enum server_standing standing;
     bool is_miss_on_failure;
+    bool waits_for_verdict; /* as a read of one key would: see leg's is_alone */
     enum leg_cause cause;
     size_t line_bytes;
     uint32_t keys;
@@ -58,6 +59,8 @@ static uint32_t parts_add(struct parts *parts, struct route route)
     } else {
         part->to = &route.pool->servers[route.server];
         part->standing = route.standing;
+        part->waits_for_verdict =
+            part->to->is_indebted && route.pool->on_failure == ON_FAILURE_EJECT;
     }
     part->is_miss_on_failure = route.pool != NULL && route.pool->on_failure == ON_FAILURE_MISS;
     return parts->count++;
@@ -113,7 +116,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         struct route route = route_key(worker->topology, through, key, NULL);
         uint32_t part = part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
 
-        trace_key(worker->trace, key);
+        hot_key(worker->hot, &key);
         if (part == NO_LEG) {
             done = false;
             break;
@@ -124,6 +127,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
         exchange->leg_of_key[n++] = part;
     }
     exchange->key_count = n;
+    count_command(exchange->counters, COMMAND_KEYS, n);
     for (uint32_t p = 0; p < parts->count; p++) { /* leave the scratch table clean */
         const struct topology_server *to = parts->at[p].to;
 
@@ -155,6 +159,8 @@ static bool make_legs(struct exchange *exchange, const struct request *request,
         leg->key_count = parts->at[p].keys;
         leg->keys_at = (uint32_t)request->keys_prefix.len;
         leg->is_miss_on_failure = parts->at[p].is_miss_on_failure;
+        leg->is_alone = parts->at[p].waits_for_verdict;
+        leg->may_move = parts->at[p].waits_for_verdict;
     }
     for (uint32_t p = 0; p < parts->count; p++) {
         struct leg *leg = &exchange->legs[p];

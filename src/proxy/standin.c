@@ -2,6 +2,7 @@
 #include "proxy/standin.h"
 
 #include "base/log.h"
+#include "base/socket.h"
 #include "proxy/backend_set.h"
 #include "proxy/linger.h"
 
@@ -162,28 +163,46 @@ void standin_resume(struct worker *worker)
 
 uint64_t standin_expire(struct worker *worker, uint64_t now_us)
 {
+    struct leg *due = NULL;
+    struct leg **due_end = &due;
+    struct leg **at = &worker->first_held;
     uint64_t next_us = UINT64_MAX;
 
-    while (worker->first_held != NULL && worker->first_held->deadline_us <= now_us) {
-        struct leg *leg = worker->first_held;
+    worker->last_held = NULL;
+    while (*at != NULL) { /* all of them: their pools' timeouts differ */
+        struct leg *leg = *at;
 
-        worker->first_held = leg->next;
-        if (worker->first_held == NULL) {
-            worker->last_held = NULL;
+        if (leg->deadline_us <= now_us) {
+            *at = leg->next;
+            leg->next = NULL;
+            *due_end = leg;
+            due_end = &leg->next;
+        } else {
+            next_us = leg->deadline_us < next_us ? leg->deadline_us : next_us;
+            worker->last_held = leg;
+            at = &leg->next;
         }
+    }
+    while (due != NULL) {
+        struct leg *leg = due;
+
+        due = leg->next;
         unhold(leg);
         exchange_leg_failed(leg, LEG_TIMEOUT);
-    }
-    if (worker->first_held != NULL) {
-        next_us = worker->first_held->deadline_us;
     }
     return next_us;
 }
 
-static void close_all(struct backend_set *set)
+/* What the server was sent and has not taken yet must not reach it any more. */
+static void cut_off(struct backend_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
-        backend_close(&set->backends[i]);
+        struct backend *backend = &set->backends[i];
+
+        if (backend->watch.fd != -1) {
+            socket_drop_unsent(backend->watch.fd);
+        }
+        backend_close(backend);
     }
     linger_stop_all(set);
 }
@@ -196,12 +215,12 @@ void standin_ask(struct worker *worker, struct worker_surrender_mail *mail)
         struct backend_set *set = backend_set_of(worker, mail->server);
 
         if (set != NULL) {
-            close_all(set);
+            cut_off(set);
         }
         list_each (other, &worker->retired_sets) {
             set = list_entry(other, struct backend_set, retired_link);
-            if (set->server == mail->server) {
-                close_all(set);
+            if (backend_set_leads_to(set, mail->server)) {
+                cut_off(set);
             }
         }
     }

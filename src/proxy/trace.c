@@ -11,7 +11,6 @@
 enum {
     SLOW_LEAST_US = 1000,            /* quicker ones are not slow */
     SLOW_AGE_US = 10 * 60 * 1000000, /* older ones are forgotten */
-    HALVE_SECONDS = 60,
 };
 
 struct trace *trace_new(void)
@@ -21,14 +20,9 @@ struct trace *trace_new(void)
     if (trace == NULL) {
         return NULL;
     }
-    space_saving_init(&trace->hot);
     pthread_mutex_init(&trace->published.lock, NULL);
     trace->slow_from_us = SLOW_LEAST_US;
     trace->note_from_us = SLOW_LEAST_US;
-    trace->key_countdown = 1;
-    trace->key_gap = 1;
-    trace->keys_left = TRACE_KEYS_A_SECOND;
-    trace->random = 2463534242;
     return trace;
 }
 
@@ -41,43 +35,6 @@ void trace_free(struct trace *trace)
     }
 }
 
-/* Only the sketch uses it: short, and good enough to spread keys over its slots. */
-static uint32_t hash_of(struct slice key)
-{
-    uint64_t hash = key.len;
-    uint64_t part = 0;
-
-    while (key.len >= sizeof(part)) {
-        memcpy(&part, key.data, sizeof(part));
-        hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-        key = slice_make(key.data + sizeof(part), key.len - sizeof(part));
-    }
-    for (size_t i = 0; i < key.len; i++) {
-        hash = (hash ^ (unsigned char)key.data[i]) * 0x9e3779b97f4a7c15u;
-    }
-    return (uint32_t)(hash >> 32);
-}
-
-static void set_gap(struct trace *trace, uint64_t gap)
-{
-    trace->key_gap = gap < 1 ? 1 : gap > TRACE_KEY_GAP_MAX ? TRACE_KEY_GAP_MAX : (uint32_t)gap;
-    trace->keys_left = TRACE_KEYS_A_SECOND;
-}
-
-void trace_take_key(struct trace *trace, struct slice key)
-{
-    space_saving_add(&trace->hot, key, hash_of(key), trace->key_gap);
-    if (--trace->keys_left == 0) { /* a burst does not wait for the next second */
-        set_gap(trace, trace->key_gap * 2);
-    }
-    trace->random ^= trace->random << 13;
-    trace->random ^= trace->random >> 17;
-    trace->random ^= trace->random << 5;
-    /* the gap is not regular, so that no pattern of the traffic is in step with it */
-    trace->key_countdown = 1 + trace->random % (2 * trace->key_gap - 1);
-}
-
 /* The first key: that of the exchange, or in the line of its first leg. */
 static struct slice first_key(const struct exchange *exchange)
 {
@@ -88,11 +45,11 @@ static struct slice first_key(const struct exchange *exchange)
         const char *end = leg->line.data + leg->line.len;
 
         key.data = leg->line.data + leg->keys_at;
-        while (key.data + key.len < end && key.data[key.len] > ' ') {
+        while (key.data + key.len < end && strchr(" \r\n", key.data[key.len]) == NULL) {
             key.len++;
         }
     }
-    key.len = key.len < SPACE_SAVING_KEY_MAX ? key.len : SPACE_SAVING_KEY_MAX;
+    key.len = key.len < TRACE_KEY_BYTES ? key.len : TRACE_KEY_BYTES;
     return key;
 }
 
@@ -176,14 +133,21 @@ void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t
     if (ring != NULL) {
         note_watched(ring, worker, exchange, answer_bytes);
     }
-    trace_look(trace);
+    trace_look(worker);
 }
 
-void trace_look(struct trace *trace)
+void trace_look(struct worker *worker)
 {
+    struct trace *trace = worker->trace;
     bool is_watched = atomic_load_explicit(&trace->watch, memory_order_relaxed) != NULL;
+    uint64_t note_from_us = is_watched ? 0 : trace->slow_from_us;
 
-    trace->note_from_us = is_watched ? 0 : trace->slow_from_us;
+    if (note_from_us < trace->note_from_us) { /* times that were counted only are noted now */
+        for (int i = 0; i < COMMAND_COUNT; i++) {
+            histogram_forget_last(&worker->counters.commands[i].latency);
+        }
+    }
+    trace->note_from_us = note_from_us;
 }
 
 static void forget_old(struct trace *trace)
@@ -200,40 +164,15 @@ static void forget_old(struct trace *trace)
     }
 }
 
-/* The busier, the smaller the part of the keys that is looked at. */
-static void choose_gap(struct trace *trace)
-{
-    set_gap(trace, (trace->hot.total - trace->keys_before) / TRACE_KEYS_A_SECOND);
-}
-
 void trace_publish(struct worker *worker)
 {
     struct trace *trace = worker->trace;
     struct trace_published *published = &trace->published;
-    uint16_t top[TRACE_HOT];
-    size_t count;
 
     forget_old(trace);
-    trace_look(trace);
-    choose_gap(trace);
-    if (++trace->seconds % HALVE_SECONDS == 0) {
-        space_saving_halve(&trace->hot);
-    }
-    trace->keys_before = trace->hot.total;
-    count = space_saving_top(&trace->hot, top, TRACE_HOT);
+    trace_look(worker);
     pthread_mutex_lock(&published->lock);
     memcpy(published->slow, trace->slow, trace->slow_count * sizeof(trace->slow[0]));
     published->slow_count = trace->slow_count;
-    published->hot_count = (uint32_t)count;
-    published->hot_total = trace->hot.total;
-    published->hot_floor = space_saving_floor(&trace->hot);
-    for (size_t i = 0; i < count; i++) {
-        const struct space_saving_key *kept = &trace->hot.keys[top[i]];
-
-        published->hot[i].count = trace->hot.counts[top[i]];
-        published->hot[i].error = kept->error;
-        published->hot[i].len = kept->len;
-        memcpy(published->hot[i].key, kept->key, kept->len);
-    }
     pthread_mutex_unlock(&published->lock);
 }

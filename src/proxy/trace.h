@@ -1,22 +1,19 @@
 /*
- * What single requests were like: the slowest of the last minutes, the most
- * frequent keys, and a live stream for whoever watches. The worker notes; once
- * a second it puts what it noted where the control thread may copy it.
+ * What single requests were like: the slowest of the last minutes, and a live
+ * stream for whoever watches. The worker notes; once a second it puts what it
+ * noted where the control thread may copy it.
  */
 #ifndef PROXY_TRACE_H
 #define PROXY_TRACE_H
 
 #include "proxy/exchange.h"
-#include "proxy/space_saving.h"
 
 #include <pthread.h>
 
 enum {
-    TRACE_SLOW = 16,            /* slowest requests kept, a worker */
-    TRACE_HOT = 100,            /* most frequent keys published, a worker */
-    TRACE_RING = 1024,          /* requests that wait to be seen by whoever watches, a worker */
-    TRACE_KEYS_A_SECOND = 2048, /* of more, only a part is looked at ... */
-    TRACE_KEY_GAP_MAX = 64,     /* ... one in so many at least */
+    TRACE_SLOW = 16,   /* slowest requests kept, a worker */
+    TRACE_RING = 1024, /* requests that wait to be seen by whoever watches, a worker */
+    TRACE_KEY_BYTES = 250,
     TRACE_CLIENT_BYTES = 64,
     TRACE_SERVER_BYTES = 64,
 };
@@ -36,7 +33,7 @@ struct trace_record {
     bool is_retrieval;
     char client[TRACE_CLIENT_BYTES];
     char server[TRACE_SERVER_BYTES];
-    char key[SPACE_SAVING_KEY_MAX]; /* the first */
+    char key[TRACE_KEY_BYTES]; /* the first */
 };
 
 /* From one worker to the control thread: who writes takes no lock and never waits. */
@@ -47,22 +44,11 @@ struct trace_ring {
     struct trace_record records[TRACE_RING];
 };
 
-struct trace_hot_key {
-    uint64_t count;
-    uint64_t error;
-    uint8_t len;
-    char key[SPACE_SAVING_KEY_MAX];
-};
-
 /* What the control thread may copy under the lock. */
 struct trace_published {
     pthread_mutex_t lock;
     struct trace_record slow[TRACE_SLOW];
     uint32_t slow_count;
-    struct trace_hot_key hot[TRACE_HOT]; /* the most frequent first */
-    uint32_t hot_count;
-    uint64_t hot_total;
-    uint64_t hot_floor; /* the most that a key not kept can have */
 };
 
 struct trace {
@@ -70,15 +56,8 @@ struct trace {
     struct trace_ring *ring;            /* the control thread's to make */
     uint64_t note_from_us;              /* requests that took so long are noted; 0: all are */
     uint64_t slow_from_us;              /* as slow a request is kept */
-    uint32_t key_countdown;             /* keys until the next is looked at ... */
-    uint32_t key_gap;                   /* ... on average */
-    uint32_t keys_left;                 /* to be looked at with this gap, then it doubles */
-    uint64_t keys_before;               /* hot.total a second ago */
-    uint32_t random;
     uint32_t slow_count;
-    uint32_t seconds;
     struct trace_record slow[TRACE_SLOW];
-    struct space_saving hot;
     struct trace_published published;
 };
 
@@ -86,34 +65,14 @@ struct trace {
 struct trace *trace_new(void);
 void trace_free(struct trace *trace); /* NULL is fine */
 
-/* Looks at a key: adds it to the most frequent ones, and decides which is looked at next. */
-void trace_take_key(struct trace *trace, struct slice key);
-
 /* Notes an exchange that was just answered, before it is given up. */
 void trace_note(struct worker *worker, const struct exchange *exchange, uint64_t took_us,
                 uint64_t answer_bytes);
 
 /* Finds out whether anybody watches. */
-void trace_look(struct trace *trace);
+void trace_look(struct worker *worker);
 
 /* Publishes; once a second. */
 void trace_publish(struct worker *worker);
-
-/* One in key_gap keys is looked at. */
-static inline void trace_key(struct trace *trace, struct slice key)
-{
-    if (COUNTING && unlikely(--trace->key_countdown == 0)) {
-        trace_take_key(trace, key);
-    }
-}
-
-/* An exchange was answered. */
-static inline void trace_request(struct worker *worker, const struct exchange *exchange,
-                                 uint64_t took_us, uint64_t answer_bytes)
-{
-    if (COUNTING && unlikely(took_us >= worker->trace->note_from_us)) {
-        trace_note(worker, exchange, took_us, answer_bytes);
-    }
-}
 
 #endif

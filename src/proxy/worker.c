@@ -5,6 +5,7 @@
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
 #include "proxy/client.h"
+#include "proxy/hot.h"
 #include "proxy/deadline.h"
 #include "proxy/listener.h"
 #include "proxy/roster.h"
@@ -102,6 +103,7 @@ static void every_second(struct worker *worker)
     close_idle_clients(worker);
     standin_forget_notes(worker);
     trace_publish(worker);
+    hot_publish(worker->hot);
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
@@ -131,11 +133,14 @@ static void take_clients(struct worker *worker)
         struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-        if (listener != NULL && !listener->is_removed && !worker->is_draining) {
-            listener_take(listener, mail->fd);
-        } else {
+        if (listener == NULL || listener->is_removed || worker->is_draining) {
             atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
             close(mail->fd);
+        } else if (!listener_admits(listener, mail->fd)) { /* any more */
+            atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+            listener_deny(listener, mail->fd);
+        } else {
+            listener_take(listener, mail->fd);
         }
         atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
         listen_socket_put(mail->socket);
@@ -163,7 +168,7 @@ static void hear(struct worker *worker)
     unsigned told = atomic_exchange(&worker->told, 0);
 
     if (told & WORKER_LOOK) {
-        trace_look(worker->trace); /* the topology is looked at at the end of every tick */
+        trace_look(worker); /* the topology is looked at at the end of every tick */
     }
     if (told & WORKER_DRAIN) {
         start_draining(worker);
@@ -266,21 +271,17 @@ static void publish(struct worker *worker)
 
     struct counters *counters = &worker->counters;
 
-    histogram_run_flush(&counters->latency_run);
-    histogram_run_flush(&counters->server_latency_run);
     count(counters, COUNTER_TICKS);
     worker->peak_bytes = in_use > worker->peak_bytes ? in_use : worker->peak_bytes;
     count_set(counters, COUNTER_MEMORY, in_use);
     count_set(counters, COUNTER_IN_FLIGHT, worker->exchange_count);
 }
 
-/* Until something is due by the clock, rounded up. */
-static int sleep_ms(const struct worker *worker)
+/* When something is due by the clock. */
+static uint64_t due_at_us(const struct worker *worker)
 {
-    uint64_t next_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
-                                                                     : worker->second_at_us;
-
-    return next_us > worker->now_us ? (int)((next_us - worker->now_us + 999) / 1000) : 0;
+    return worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                         : worker->second_at_us;
 }
 
 static void see_to_what_is_due(struct worker *worker)
@@ -299,10 +300,10 @@ static void see_to_what_is_due(struct worker *worker)
  */
 static void sleep_and_look(struct worker *worker, bool waits)
 {
-    int wait_ms = !waits || has_work(worker) ? 0 : sleep_ms(worker);
-    uint64_t latest_us = worker->now_us + (uint64_t)wait_ms * 1000 + STOPPED_US;
+    uint64_t until_us = !waits || has_work(worker) ? 0 : due_at_us(worker);
+    uint64_t latest_us = (until_us > worker->now_us ? until_us : worker->now_us) + STOPPED_US;
 
-    poller_wait(&worker->poller, wait_ms);
+    poller_wait(&worker->poller, until_us);
     worker->now_us = clock_us();
     if (waits && worker->now_us > latest_us) {
         worker->resumed_us = worker->now_us;
@@ -373,10 +374,11 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
+    worker->hot = hot_new();
     worker->poller.fd = -1;
     worker->mailbox.wake_fd = -1;
-    if (worker->write_buffer == NULL || worker->trace == NULL || !poller_init(&worker->poller) ||
-        !mailbox_init(&worker->mailbox)) {
+    if (worker->write_buffer == NULL || worker->trace == NULL || worker->hot == NULL ||
+        !poller_init(&worker->poller) || !mailbox_init(&worker->mailbox)) {
         goto fail;
     }
     worker->mail_watch = (struct watch){.on_ready = on_mail, .fd = worker->mailbox.wake_fd};
@@ -390,6 +392,7 @@ fail:
         mailbox_fini(&worker->mailbox);
     }
     poller_fini(&worker->poller);
+    hot_free(worker->hot);
     trace_free(worker->trace);
     free(worker->write_buffer);
     return false;
@@ -562,6 +565,7 @@ void worker_fini(struct worker *worker)
     chunk_pool_fini(&worker->pool);
     free(worker->write_buffer);
     trace_free(worker->trace);
+    hot_free(worker->hot);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         histogram_fini(&worker->counters.commands[i].latency);
     }

@@ -9,6 +9,7 @@
 #include "base/chunk.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mailbox.h"
 #include "base/poller.h"
 #include "proxy/counter.h"
@@ -24,6 +25,7 @@ enum {
 
 struct backend_set;
 struct exchange;
+struct hot;
 struct journal_entry;
 struct leg;
 struct trace;
@@ -32,6 +34,7 @@ struct workers;
 struct worker {
     struct counters counters;
     struct trace *trace;
+    struct hot *hot;
     unsigned number;
     struct workers *all;
     pthread_t thread;
@@ -46,6 +49,7 @@ struct worker {
 
     struct list handed_over;   /* mails with clients that others accepted, until the tick's end */
     _Atomic uint32_t arriving; /* those, and the ones still in the mailbox: any thread's */
+    struct log_limit denied_log;
     struct list clients;
     struct list dirty_clients;
     struct list resumed_clients; /* may parse again what they hold */

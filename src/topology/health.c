@@ -44,20 +44,6 @@ bool health_is_held_out(const struct health *health)
     return health->ejected_until_us != 0 || health->is_draining;
 }
 
-const char *health_text(const struct health *health)
-{
-    if (health->is_draining) {
-        return "draining";
-    }
-    if (health->ejected_until_us != 0) {
-        return "ejected";
-    }
-    if (health->may_rejoin) {
-        return "rejoining";
-    }
-    return health->state == HEALTH_UP ? "up" : "down";
-}
-
 uint64_t health_passive_gap(uint64_t probe_interval_us)
 {
     uint64_t gap = probe_interval_us / 4;

@@ -128,8 +128,6 @@ unsigned health_rise_wanted(const struct health *health, const struct health_rul
 /* True where the operator holds it out: min_live does not apply. */
 bool health_is_held_out(const struct health *health);
 
-/* "up", "down", "rejoining", "ejected", "draining". */
-const char *health_text(const struct health *health);
 const char *health_cause_text(enum health_cause cause);
 
 /* The least time between two counted failures of traffic. */

@@ -73,6 +73,7 @@ void topology_put(struct topology *topology)
     for (uint32_t i = 0; topology->listeners != NULL && i < topology->listener_count; i++) {
         listen_socket_put(topology->listeners[i].socket);
         free(topology->listeners[i].pools);
+        networks_fini(&topology->listeners[i].allow);
     }
     free(topology->pools);
     free(topology->listeners);
@@ -239,6 +240,9 @@ static bool listener_add_pool(struct topology *topology, const struct config_lis
         listener = &topology->listeners[topology->listener_count];
         listener->socket = source->listen(source->arg, listen);
         topology->listener_count++;
+        if (!networks_copy(&listener->allow, &listen->allow)) {
+            return false;
+        }
     }
     pools = realloc(listener->pools, (listener->pool_count + 1) * sizeof(pools[0]));
     if (pools == NULL) {

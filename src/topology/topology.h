@@ -77,6 +77,7 @@ struct topology_listener {
     struct listen_socket *socket;
     uint32_t *pools; /* indexes, longest prefix first */
     uint32_t pool_count;
+    struct networks allow; /* who may connect */
 };
 
 struct topology {

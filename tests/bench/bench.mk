@@ -7,8 +7,13 @@ LOAD_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/bench/loadgen/*
 $(LOAD): $(LOAD_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lm
 
+FLOOR := $(BUILD)/tests/bench/floor
+
+$(FLOOR): $(BUILD)/tests/bench/floorloop/floor.o
+	$(CC) $(LDFLAGS) -o $@ $^
+
 .PHONY: load
-load: $(LOAD) ## build the load generator
+load: $(LOAD) $(FLOOR) ## build the load generator, and the least that a proxy can do
 
 .PHONY: bench
 bench: $(BUILD)/ketamad $(BENCH_BINS) $(LOAD) ## ring lookups, then the proxy beside nutcracker and memcached

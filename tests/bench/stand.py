@@ -51,13 +51,13 @@ def status_kb(pid, field):
 
 
 def parse_peer(peer, options):
-    """The name, workers and program of ketamad[:WORKERS][@PROGRAM], nutcracker or memcached."""
+    """The name, workers and program of ketamad[:WORKERS][@PROGRAM] or another peer's name."""
     programs = {"ketamad": options.ketamad, "nutcracker": options.nutcracker,
-                "memcached": options.memcached}
+                "memcached": options.memcached, "floor": options.floor}
     form = re.fullmatch(r"(\w+)(?::(\d+))?(?:@(.+))?", peer)
     if not form or form[1] not in programs or (form[1] != "ketamad" and (form[2] or form[3])):
         raise BenchError(f"--peers: {peer} is none of ketamad[:WORKERS][@PROGRAM], nutcracker, "
-                         "memcached")
+                         "memcached, floor")
     program = form[3] or programs[form[1]]
     if not os.access(program, os.X_OK):
         raise BenchError(f"{peer}: no program {program} (see --help, or leave it out of --peers)")
@@ -163,8 +163,16 @@ class Bench:
                                  "-c", config, "-a", "127.0.0.1", "-s", str(free_port())]
         return Daemon("nutcracker", command, port, self.proxy_cores, self.path("nutcracker.out"))
 
+    def start_floor(self):
+        port = free_port()
+        command = self.prefix + [self.options.floor, str(port)]
+        command += [str(server.port) for server in self.servers]
+        return Daemon("floor", command, port, self.proxy_cores, self.path("floor.out"))
+
     def start_peer(self, peer):
         name, workers, program = parse_peer(peer, self.options)
+        if name == "floor":
+            return self.start_floor()
         if name == "ketamad":
             return self.start_ketamad(workers, program)
         if name == "nutcracker":

@@ -1,6 +1,8 @@
 /* See sim_kernel.h. */
 #include "sim_kernel.h"
 
+#include "base/io.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -94,31 +96,35 @@ static ssize_t send_parts(int fd, struct iovec *parts, int count)
     return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-static bool is_socket(int fd)
-{
-    int type;
-    socklen_t len = sizeof(type);
-
-    return is_on && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
-}
-
-ssize_t write(int fd, const void *data, size_t len)
+ssize_t io_write(int fd, const void *data, size_t len)
 {
     struct iovec part = {(void *)(uintptr_t)data, len};
 
-    if (!is_socket(fd)) {
-        return syscall(SYS_write, fd, data, len);
-    }
     return send_parts(fd, &part, 1);
 }
 
-ssize_t writev(int fd, const struct iovec *parts, int count)
+ssize_t io_writev(int fd, const struct iovec *parts, int count)
 {
     struct iovec copy[CUT_PARTS_MAX];
 
-    if (!is_socket(fd) || count > CUT_PARTS_MAX) {
-        return syscall(SYS_writev, fd, parts, count);
+    if (count > CUT_PARTS_MAX) {
+        count = CUT_PARTS_MAX;
     }
     memcpy(copy, parts, (size_t)count * sizeof(copy[0]));
     return send_parts(fd, copy, count);
+}
+
+ssize_t io_read(int fd, void *data, size_t len)
+{
+    return read(fd, data, len);
+}
+
+ssize_t io_readv(int fd, const struct iovec *parts, int count)
+{
+    return readv(fd, parts, count);
+}
+
+int io_wait(int poll_fd, struct epoll_event *ready, int max, int timeout_ms)
+{
+    return epoll_wait(poll_fd, ready, max, timeout_ms);
 }

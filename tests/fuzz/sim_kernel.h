@@ -1,8 +1,8 @@
 /*
  * The part of the kernel that a simulated worker meets: a clock that moves
  * only when told, connects that end as the script says, writes that are cut
- * short. The calls are those of the C library, replaced for the whole program;
- * outside of kernel_begin and kernel_end they do what they always do.
+ * short. The clock and the connect are the C library's, replaced for the whole program; outside of
+ * kernel_begin and kernel_end they do what they always do. Reads and writes are base/io.h's.
  */
 #ifndef SIM_KERNEL_H
 #define SIM_KERNEL_H

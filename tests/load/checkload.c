@@ -10,7 +10,8 @@
  * with flush_all, as values of an earlier run would be taken for wrong ones.
  *
  * One thread, one epoll set. Ends after --seconds, or at SIGINT or SIGTERM, and
- * prints one JSON object. Exit 0 where no reply was wrong and no client hung.
+ * prints one JSON object; one more, of the counts so far, at each SIGUSR1. Exit 0
+ * where no reply was wrong and no client hung.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -97,7 +98,7 @@ static struct options {
 static struct key *keys;
 static struct client *clients;
 static int poller;
-static volatile sig_atomic_t stopping;
+static volatile sig_atomic_t stopping, reporting;
 static uint64_t chance_state;
 
 static struct {
@@ -576,6 +577,8 @@ static uint64_t all_done(void)
     return counts.done[OP_GET] + counts.done[OP_SET] + counts.done[OP_DELETE];
 }
 
+static bool print_result(double took_ms);
+
 static void run(void)
 {
     double end, progress_ms;
@@ -596,6 +599,10 @@ static void run(void)
             break;
         }
         serve_events(1);
+        if (reporting) {
+            reporting = 0;
+            print_result(now_ms() - began_ms);
+        }
         if (all_done() != done_before) {
             double gap = now_ms() - progress_ms;
 
@@ -652,6 +659,7 @@ static bool print_result(double took_ms)
     printf("}, \"first_wrong\": ");
     print_json_text(counts.first_wrong);
     printf("}\n");
+    fflush(stdout);
     return good;
 }
 
@@ -679,8 +687,11 @@ static bool flush_all(void)
 
 static void on_signal(int number)
 {
-    (void)number;
-    stopping = 1;
+    if (number == SIGUSR1) {
+        reporting = 1;
+    } else {
+        stopping = 1;
+    }
 }
 
 static void read_options(int argc, char **argv)
@@ -745,6 +756,7 @@ int main(int argc, char **argv)
     read_options(argc, argv);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    signal(SIGUSR1, on_signal);
     chance_state = options.seed;
     poller = epoll_create1(EPOLL_CLOEXEC);
     keys = calloc(options.keys, sizeof(*keys));

@@ -1,85 +1,227 @@
-"""Faults on demand in a daemon under test: tests/faults/inject.c, preloaded, and its control file."""
+"""Servers that fail as programs and networks do: a real memcached behind what can be broken.
 
-import contextlib
-import mmap
+Each has fail(how) and heal(), and what it holds while it fails it still holds afterwards, so that
+a stale value can show. A fault is a name of FAULTS; fault_server(how) says which kind has it.
+"""
+
 import os
-import struct
+import signal
+import socket
+import subprocess
+import threading
 
-from harness import KETAMAD, ROOT, TIME_FACTOR, make_directory, unittest
+from harness import Memcached, ScriptedServer, connect_to, free_port, run_tool, spawn, wait_until
 
-CALLS = ('allocate', 'read', 'write', 'accept', 'connect', 'socket', 'bind', 'epoll_wait', 'epoll_add', 'open', 'log',
-         'thread')
-FIELDS = ('calls', 'at', 'from', 'share', 'error', 'failed')
-GLOBALS = ('seed', 'most_bytes', 'wall_offset_s', 'wall_reads')
-SHARE_ALL = 65536
-SIZE = 8 * (len(CALLS) * len(FIELDS) + len(GLOBALS))
-
-LIBRARY = next((path for path in (os.path.join(os.path.dirname(os.path.abspath(KETAMAD)), 'tests/faults/inject.so'),
-                                  os.path.join(ROOT, 'build/release/tests/faults/inject.so'))
-                if os.access(path, os.R_OK)), '')
-
-# The other checkers put themselves in malloc's place and do not bear a second one.
-usable = unittest.skipUnless(LIBRARY and os.environ.get('VARIANT', 'release') in ('release', 'asan', 'coverage'),
-                             'faults cannot be injected into this build')
+GARBAGE = (b'garbage\r\n', b'\x00\xff\x01 \xfe' * 5 + b'\r\n', b'VALUE no-such-key 0 3\r\nabc\r\nEND\r\n',
+           b'VALUE k1 0 99999999999999999999\r\n', b'\r\n', b'HDX\r\n' * 3, b'x' * 5000)
 
 
-class Faults:
-    """The control file of one daemon; environment() is for its start."""
+class Process(Memcached):
+    """Fails as a process: 'kill', 'stop', 'restart'."""
 
-    def __init__(self):
-        self.path = os.path.join(make_directory(), 'faults')
-        with open(self.path, 'w+b') as control:
-            control.truncate(SIZE)
-            self.map = mmap.mmap(control.fileno(), SIZE)
+    FAULTS = ('kill', 'stop', 'restart')
 
-    def environment(self):
-        options = os.environ.get('ASAN_OPTIONS', '')
-        return {'LD_PRELOAD': LIBRARY, 'FAULTS_CONTROL': self.path,
-                'ASAN_OPTIONS': (options + ':' if options else '') + 'verify_asan_link_order=0'}
+    def __init__(self, name, **options):
+        self.fault = None
+        super().__init__(name, **options)
 
-    def _set(self, index, value):
-        struct.pack_into('<q', self.map, 8 * index, value)
+    def fail(self, how):
+        self.fault = how
+        if how == 'stop':
+            self.pause()
+        elif how == 'kill':
+            self.kill()
+        else:
+            self.process.terminate()
+            self.process.wait()
+            self.start()
 
-    def _get(self, index):
-        return struct.unpack_from('<q', self.map, 8 * index)[0]
+    def heal(self):
+        if self.fault == 'kill':
+            self.start()
+        elif self.fault == 'stop':
+            self.resume()
 
-    def rule(self, call, **fields):
-        """Arms one call: at=N, from_=N, share=0..1, error=errno. What is not named is cleared."""
-        base = CALLS.index(call) * len(FIELDS)
-        fields['from'] = fields.pop('from_', 0)
-        fields['share'] = int(fields.get('share', 0) * SHARE_ALL)
-        for name in ('at', 'from', 'share'):  # disarmed while the count is set anew
-            self._set(base + FIELDS.index(name), 0)
-        self._set(base + FIELDS.index('calls'), 0)
-        self._set(base + FIELDS.index('failed'), 0)
-        self._set(base + FIELDS.index('error'), fields.get('error', 0))
-        for name in ('at', 'from', 'share'):
-            self._set(base + FIELDS.index(name), fields.get(name, 0))
 
-    def count(self, call, field='failed'):
-        return self._get(CALLS.index(call) * len(FIELDS) + FIELDS.index(field))
+class Relay(ScriptedServer):
+    """Fails as a program that listens: 'refuse', 'mute' (accepts, never answers), 'garbage'.
 
-    def set(self, name, value):
-        self._set(len(CALLS) * len(FIELDS) + GLOBALS.index(name), value)
+    Passes everything on while it is well. A connection that failed once is never passed on again:
+    it is closed when all is well, after the server behind has read and answered what it was sent,
+    so that an end of it seen in front means that nothing of it can still take effect.
+    """
 
-    def get(self, name):
-        return self._get(len(CALLS) * len(FIELDS) + GLOBALS.index(name))
+    FAULTS = ('refuse', 'mute', 'garbage')
 
-    def clear(self):
-        for call in CALLS:
-            self.rule(call)
-        self.set('most_bytes', 0)
-        self.set('wall_offset_s', 0)
+    def __init__(self, name):
+        self.behind = Memcached(name)
+        self.spoilt = []
+        super().__init__(self._relay, name)
 
-    @contextlib.contextmanager
-    def armed(self, call, **fields):
-        self.rule(call, **fields)
+    def fail(self, how):
+        self.mode = how
+        if how == 'refuse':
+            self.refuse()
+            self.end_connections()
+
+    def heal(self):
+        if self.mode == 'refuse':
+            self.accept()
+        self.mode = None
+        self.end_connections(self.spoilt)
+
+    def end_connections(self, connections=None):
+        with self.lock:
+            ending = list(self.connections if connections is None else connections)
+            self.spoilt = []
+        for connection in ending:
+            try:
+                connection.sock.shutdown(socket.SHUT_RD)
+            except OSError:
+                pass
+
+    def stop(self):
+        super().stop()
+        self.behind.stop()
+
+    def _is_spoilt(self, connection):
+        """Whether what comes now is kept back, and for good."""
+        if self.mode in ('mute', 'garbage') and not getattr(connection, 'is_spoilt', False):
+            connection.is_spoilt = True
+            with self.lock:
+                self.spoilt.append(connection)
+        return getattr(connection, 'is_spoilt', False)
+
+    def _relay(self, connection):
+        upstream = connect_to(self.behind.address)
+        upstream.settimeout(None)
+
+        def back():
+            while True:
+                try:
+                    piece = upstream.recv(1 << 17)
+                except OSError:
+                    return
+                if not piece:
+                    return
+                if not self._is_spoilt(connection):
+                    connection.send(piece)
+        thread = threading.Thread(target=back, daemon=True)
+        thread.start()
+        count = 0
+        while True:
+            try:
+                piece = connection.sock.recv(1 << 17)
+            except OSError:
+                break
+            if not piece:
+                break
+            if not self._is_spoilt(connection):
+                upstream.sendall(piece)
+            elif self.mode == 'garbage':
+                count += 1
+                connection.send(GARBAGE[(connection.number + count) % len(GARBAGE)])
         try:
-            yield self
-        finally:
-            self.rule(call)
+            upstream.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        thread.join()
+        upstream.close()
 
 
-def slow():
-    """True in builds where one start of the daemon takes long."""
-    return TIME_FACTOR > 1
+class Remote(Memcached):
+    """Fails as a network: 'black hole' (nothing arrives), 'lost replies' (nothing comes back).
+
+    A network namespace of its own, joined by a pair of virtual links that end with its process.
+    """
+
+    FAULTS = ('black hole', 'lost replies')
+
+    def __init__(self, name):
+        number = free_port()
+        self.links = 'kt%dp' % number, 'kt%ds' % number
+        self.near = self._address(number, 1)
+        self.far = self._address(number, 2)
+        self.fault = None
+        super().__init__(name, host=self.far)
+
+    @staticmethod
+    def _address(number, host):
+        """Each number has four addresses of the block kept for tests of network devices."""
+        whole = (198 << 24) + (18 << 16) + (number % 32768) * 4 + host
+        return socket.inet_ntoa(whole.to_bytes(4, 'big'))
+
+    @staticmethod
+    def whats_missing():
+        """Why there can be none here, or ''."""
+        if os.geteuid() != 0:
+            return 'needs root'
+        for argv in (['unshare', '-n', 'true'], ['nsenter', '--version'], ['ip', '-V']):
+            try:
+                if run_tool(argv)[0] != 0:
+                    return 'no network namespaces here'
+            except OSError:
+                return 'needs ' + argv[0]
+        name = 'kt%dt' % free_port()
+        if run_tool(['ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', name + 'p'])[0] != 0:
+            return 'no virtual links here'
+        run_tool(['ip', 'link', 'del', name])
+        return ''
+
+    def start(self):
+        """As Memcached's, within the namespace: it waits there until its link is up."""
+        shell = 'read go; exec memcached -m 256 -t 1 -u root -U 0 -l %s -p %d' % (self.far, self.port)
+        self.process = self.spawn_there(shell)
+        near, far = self.links
+
+        def is_apart():
+            here, there = (os.readlink('/proc/%s/ns/net' % pid) for pid in ('self', self.process.pid))
+            return here != there
+        wait_until(is_apart, None, 'the namespace')
+        self._run('ip link add %s type veth peer name %s netns %d' % (near, far, self.process.pid))
+        self._run('ip addr add %s/30 dev %s' % (self.near, near))
+        self._run('ip link set %s up' % near)
+        self._run_there('ip link set lo up')
+        self._run_there('ip addr add %s/30 dev %s' % (self.far, far))
+        self._run_there('ip link set %s up' % far)
+        for run, other, address, link in ((self._run, self._run_there, self.far, near),
+                                          (self._run_there, self._run, self.near, far)):
+            hardware = other('ip -o link show %s' % (far if link == near else near)).split('link/ether ')[1].split()[0]
+            run('ip neigh replace %s lladdr %s dev %s nud permanent' % (address, hardware, link))
+        self.process.stdin.write(b'go\n')
+        self.process.stdin.flush()
+        wait_until(self._is_up, None, 'memcached at ' + self.address)
+
+    @staticmethod
+    def spawn_there(shell):
+        return spawn(['unshare', '-n', 'sh', '-c', shell], stdin=subprocess.PIPE,
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    @staticmethod
+    def _run(command):
+        code, out, error = run_tool(command.split())
+        if code != 0:
+            raise AssertionError('%s: %s' % (command, error.decode()))
+        return out.decode()
+
+    def _run_there(self, command):
+        return self._run('nsenter -n -t %d %s' % (self.process.pid, command))
+
+    def fail(self, how):
+        self.fault = how
+        if how == 'black hole':
+            self._run_there('ip link set %s down' % self.links[1])
+        else:
+            self._run_there('ip route add blackhole %s/32' % self.near)
+
+    def heal(self):
+        if self.fault == 'black hole':
+            self._run_there('ip link set %s up' % self.links[1])
+        elif self.fault:
+            self._run_there('ip route del blackhole %s/32' % self.near)
+        self.fault = None
+
+    def stop(self):
+        self.process.send_signal(signal.SIGKILL)
+        super().stop()
+        self.process.stdin.close()

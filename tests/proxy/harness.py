@@ -71,6 +71,12 @@ def wait_until(condition, seconds=None, what='the condition'):
 _reserved = {}
 
 
+def let_pass(seconds):
+    """For what can only be seen over a stretch of time."""
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
+
+
 def free_port():
     """A port below the ephemeral range, reserved for this process while it lives.
 
@@ -394,8 +400,9 @@ class ScriptedServer:
     closes the listener, accept() opens it on the same port again.
     """
 
-    def __init__(self, behaviour=None, name=None, host='127.0.0.1', port=None):
+    def __init__(self, behaviour=None, name=None, host='127.0.0.1', port=None, receive_buffer=None):
         self.name = name
+        self.receive_buffer = receive_buffer
         self.behaviour = behaviour or serve_items
         self.items = {}
         self.mode = None
@@ -413,6 +420,8 @@ class ScriptedServer:
     def accept(self):
         self.listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if self.receive_buffer:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer)
         self.listener.bind((self.host, self.port))
         self.listener.listen(1024)
         threading.Thread(target=self._accept_loop, args=(self.listener,), daemon=True).start()
@@ -629,9 +638,9 @@ STORED, END = b'STORED\r\n', b'END\r\n'
 class Client:
     """A raw client connection."""
 
-    def __init__(self, address, timeout=None):
+    def __init__(self, address, timeout=None, sock=None):
         self.timeout = DEADLINE if timeout is None else timeout
-        self.sock = connect_to(address, self.timeout)
+        self.sock = sock or connect_to(address, self.timeout)
         self.buffer = b''
 
     def __enter__(self):
@@ -1010,6 +1019,13 @@ class Load:
         argv += ['--strict'] if strict else []
         self.process = spawn(argv + [str(option) for option in options], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
+
+    def so_far(self):
+        """Its counts up to now."""
+        self.process.send_signal(signal.SIGUSR1)
+        if not is_readable(self.process.stdout, 30 * TIME_FACTOR):
+            raise Timeout('checkload says nothing')
+        return json.loads(self.process.stdout.readline())
 
     def result(self):
         """Ends it and returns its counts."""

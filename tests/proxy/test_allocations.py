@@ -8,7 +8,7 @@ import random
 import re
 import time
 
-from faults import Faults, usable
+from injected import Faults, usable
 from harness import (DEADLINE, TIME_FACTOR, Client, Ketamad, ProxyTest, accepts, end_process, free_port, keys_of, main,
                      proxy_only, Timeout, wait_until)
 

@@ -2,7 +2,7 @@
 
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, ScriptedServer, answer_like_memcached, has_admin, keys_of, main,
+from harness import (TIME_FACTOR, Client, ProxyTest, ScriptedServer, answer_like_memcached, has_admin, keys_of, main,
                      never_answer, placement_of_names, unittest, wait_until, wrongs)
 
 QUICK = {'probe_interval': '100ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'fall': 2, 'rise': 1,
@@ -18,18 +18,19 @@ def let_pass(seconds):
 @unittest.skipUnless(has_admin('servers'), 'no health yet')
 class Ejection(ProxyTest):
     def test_exactly_the_keys_of_an_ejected_server_move(self):
-        """Over the wire, with 10,000 keys."""
+        """Over the wire, with 10,000 keys, whichever server it is."""
         count = 10000
         owned = placement_of_names(NAMES, count)
-        daemon, servers = self.pool_of(3, pool=QUICK)
-        with daemon.client() as client:
-            client.send(b''.join(b'set k%d 0 0 1 noreply\r\nx\r\n' % i for i in range(count)))
-            client.barrier()
-            servers[1].kill()
-            daemon.wait_state('s2', 'ejected')
-            client.send(b'get ' + b' '.join(b'k%d' % i for i in range(count)) + b'\r\n')
-            found = {line.split()[1] for line in client.barrier().split(b'\r\n') if line.startswith(b'VALUE')}
-        self.assertEqual(found, set(owned['s1']) | set(owned['s3']))
+        for dead, name in enumerate(NAMES):
+            daemon, servers = self.pool_of(3, pool=QUICK)
+            with daemon.client() as client:
+                client.send(b''.join(b'set k%d 0 0 1 noreply\r\nx\r\n' % i for i in range(count)))
+                client.barrier()
+                servers[dead].kill()
+                daemon.wait_state(name, 'ejected')
+                client.send(b'get ' + b' '.join(b'k%d' % i for i in range(count)) + b'\r\n')
+                found = {line.split()[1] for line in client.barrier().split(b'\r\n') if line.startswith(b'VALUE')}
+            self.assertEqual(found, {key for other in NAMES if other != name for key in owned[other]})
 
     def test_a_dead_server_costs_clients_nothing_after_its_detection(self):
         """Case 21: steady traffic over ten periods of probing."""
@@ -174,17 +175,42 @@ class Ejection(ProxyTest):
         servers[2].start()
         daemon.wait_state('s3', 'live', 30)
 
-    def test_a_cascade_at_once_ejects_no_more_than_min_live_lets(self):
-        daemon, servers = self.pool_of(4, pool=dict(QUICK, min_live='50%'))
-        for server in servers[:3]:
-            server.kill()
-        wait_until(lambda: all(daemon.state(name) != 'live' for name in NAMES), None, 'all to be found dead')
-        self.assertLessEqual(len(self.ejected(daemon)), 2)
-        self.assertEqual(daemon.state('s4'), 'live')
-        for server in servers[:3]:
-            server.start()
-        for name in NAMES:
-            daemon.wait_state(name, 'live', 30)
+    def test_of_several_that_die_at_once_as_many_are_ejected_as_min_live_lets(self):
+        daemon, servers = self.pool_of(5, pool=dict(QUICK, min_live='40%'))
+        names = ['s%d' % (i + 1) for i in range(5)]
+        for dead in ([0, 1, 2, 3], [4, 2, 1, 3], [1, 2]):
+            for at in dead:
+                servers[at].kill()
+            wait_until(lambda d=dead: all(daemon.state(names[at]) in ('ejected', 'down') for at in d), None,
+                       'all to be found dead')
+            self.assertEqual(len(self.ejected(daemon)), min(3, len(dead)), daemon.members())
+            for at in range(5):
+                self.assertEqual(daemon.state(names[at]) == 'live', at not in dead)
+            for at in dead:
+                servers[at].start()
+            for name in names:
+                daemon.wait_state(name, 'live', 30)
+
+    def test_of_several_ejected_by_hand_at_once_all_but_one_go(self):
+        """They leave while the gates of the others are still closed."""
+        slow = self.scripted(name='s1')
+        daemon = self.ketamad([slow, self.memcached('s2'), self.memcached('s3')], pool=dict(QUICK, min_live='100%'))
+        with Client(daemon.admin_address) as admin:
+            admin.send(b'eject s1\r\neject s2\r\neject s3\r\n')
+            wait_until(lambda: all(daemon.state(name) in ('ejected', 'down') for name in NAMES), None, 'all to be out')
+        self.assertEqual(self.ejected(daemon), ['s1', 's2'])
+        self.assertEqual(daemon.state('s3'), 'down')
+
+    def test_one_that_could_not_be_ejected_is_once_another_returns(self):
+        daemon, servers = self.pool_of(3, pool=dict(QUICK, min_live='60%'))
+        key = keys_of('s2')[0]
+        servers[0].kill()
+        daemon.wait_state('s1', 'ejected')
+        servers[1].kill()
+        daemon.wait_state('s2', 'down')
+        servers[0].start()
+        daemon.wait_state('s2', 'ejected', 30)
+        self.assertEqual(daemon.ask(b'get %s\r\n' % key), b'END\r\n')
 
     @staticmethod
     def ejected(daemon):
@@ -313,6 +339,9 @@ class Names(ProxyTest):
                 wait_until(lambda i=i: client.ask(b'set k%d 0 0 1\r\nx\r\n' % i) == b'STORED\r\n', 20,
                            'the living server to take all keys')
         self.assertNotEqual(daemon.state('lost'), 'live')
+        shown = {line.split()[1]: line for line in daemon.admin('servers')}
+        self.assertRegex(shown['main/lost'], r' name_error="[^"]+"$')
+        self.assertNotIn('name_error', shown['main/s1'])
 
     def test_localhost_resolves(self):
         server = self.memcached('s1')
@@ -327,8 +356,8 @@ class UnderLoad(ProxyTest):
 
     POOL = dict(QUICK, rise=1)
 
-    def begin(self, *options, **keywords):
-        self.daemon, self.servers = self.pool_of(3, pool=self.POOL)
+    def begin(self, *options, pool=None, **keywords):
+        self.daemon, self.servers = self.pool_of(3, pool=dict(self.POOL, **(pool or {})))
         self.running = self.load(self.daemon, '--rate', 5000, *options, **keywords)
         wait_until(lambda: self.daemon.admin_sum('^cmd_get$') > 1000, None, 'some load')
 
@@ -339,7 +368,7 @@ class UnderLoad(ProxyTest):
         return counts
 
     def test_kill_and_restart(self):
-        self.begin()
+        self.begin(pool={'request_timeout': '3s'})  # a busy machine's pauses are none of its failures
         for _ in range(3):
             self.servers[1].kill()
             self.daemon.wait_state('s2', 'ejected')

@@ -6,8 +6,8 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Ketamad, ProxyTest, accepts, answer_like_memcached, cpu_seconds,
-                     free_port, keys_of, main, never_answer, proxy_only, serve_items, server_line,
+from harness import (TIME_FACTOR, Ketamad, ProxyTest, ScriptedServer, accepts, answer_like_memcached, cpu_seconds,
+                     free_port, is_readable, keys_of, main, never_answer, proxy_only, serve_items, server_line,
                      unittest, wait_until)
 
 NEVER_EJECT = {'fall': 1000}
@@ -62,6 +62,12 @@ class InterleavingTest(ProxyTest):
         answer = daemon.admin('reload')
         self.assertIn('done', '\n'.join(answer))
 
+    @staticmethod
+    def let_pass_unless(wrong, seconds):
+        """Gives what must not happen the time to happen; the assertions behind it judge."""
+        end = time.monotonic() + seconds
+        wait_until(lambda: wrong() or time.monotonic() > end, seconds + 5)
+
     def wait_under_way(self, daemon, count):
         wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= count, None,
                    '%d requests under way' % count)
@@ -80,6 +86,64 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             self.reload(daemon)
             for _ in range(3):
                 self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connect timed out')
+
+    def test_a_clients_requests_for_a_key_stay_in_order_when_connections_change(self):
+        go = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        server = self.scripted(behave, name='s1')
+        server.items[b'k'] = (b'0', b'old')
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='30s'))
+        with daemon.client() as client:
+            for connections in (3, 1):
+                go.clear()
+                new = b'new%d' % connections
+                client.send(b'set k 0 0 4\r\n%s\r\n' % new)
+                self.wait_under_way(daemon, 1)
+                daemon.pool['connections'] = connections
+                self.reload(daemon)
+                client.send(b'get k\r\nget k x\r\n')
+                self.wait_under_way(daemon, 3)
+                self.let_pass_unless(lambda: server.asked(b'get '), 0.3)
+                go.set()
+                self.assertEqual(client.read_reply(), b'STORED\r\n')
+                for _ in range(2):
+                    self.assertEqual(client.read_reply(), value(b'k', new) + b'END\r\n')
+
+    def test_a_server_taken_out_while_it_hangs_and_put_in_again_carries_nothing_out_late(self):
+        go, ended = threading.Event(), threading.Event()
+
+        def behave(connection):
+            held = False
+            for line, block in connection.requests():
+                if line.startswith(b'set ') and block == b'old':
+                    held = go.wait(30 * TIME_FACTOR)
+                connection.send(answer_like_memcached(connection.server, line, block))
+            if held:
+                ended.set()
+        server, other = self.scripted(behave, name='s1'), self.memcached('s2')
+        key = keys_of('s1', TWO)[0]
+        for label in ('s1', 'again'):
+            go.clear()
+            ended.clear()
+            daemon = self.ketamad([server, other], proxy={'workers': 1}, pool=dict(NEVER_EJECT, request_timeout='300ms'))
+            self.assertRegex(daemon.ask(b'set %s 0 0 3\r\nold\r\n' % key), rb'^SERVER_ERROR s1: ')
+            daemon.servers = [other]
+            self.reload(daemon)
+            daemon.servers = ['%s name=%s' % (server.address, label)]
+            daemon.pool['request_timeout'] = '20s'
+            self.reload(daemon)
+            with daemon.client() as client:
+                client.send(b'set %s 0 0 3\r\nnew\r\n' % key)
+                self.let_pass_unless(client.has_input, 0.3)
+                go.set()
+                self.assertEqual(client.read_reply(), b'STORED\r\n')
+            self.assertTrue(ended.wait(20 * TIME_FACTOR))
+            self.assertEqual(server.items[key][1], b'new')
 
     def test_pools_in_another_order_while_a_request_waits(self):
         hole = self.black_hole()
@@ -316,6 +380,70 @@ class ValuesOfServersThatWereOut(InterleavingTest):
                                 or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
 
+    def test_a_server_that_dies_while_its_stand_ins_lose_their_copies_fails_no_get(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'delete '):
+                    connection.wait(0.6)
+                connection.send(answer_like_memcached(connection.server, line, block))
+        dying, other = self.memcached('s1'), self.scripted(behave, name='s2')
+        daemon = self.ketamad([dying, other], proxy={'workers': 1},
+                              pool={'probe_interval': '50ms', 'fall': 2, 'rise': 1, 'min_live': '0%',
+                                    'request_timeout': '5s'})
+        keys = keys_of('s1', TWO)
+        for asked in (b'get %s\r\n' % keys[0], b'get %s %s\r\n' % (keys[0], keys_of('s2', TWO)[0])):
+            daemon.admin('eject s1')
+            self.wait_for_state(daemon, 's1', 'ejected')
+            self.assertEqual(daemon.ask(b'set %s 0 0 4\r\ncopy\r\n' % keys[0]), b'STORED\r\n')
+            with daemon.client() as client:
+                daemon.admin('restore s1')
+                self.wait_for_state(daemon, 's1', 'live')
+                self.assertEqual(client.ask(b'set %s 0 0 3\r\nnew\r\n' % keys[0]), b'STORED\r\n')
+                dying.kill()
+                while self.state(daemon, 's1') != 'ejected':
+                    self.assertEqual(client.ask(asked), b'END\r\n')
+                self.assertEqual(client.ask(asked), b'END\r\n')
+            dying.start()
+            self.wait_for_state(daemon, 's1', 'live', seconds=20)
+
+    def test_what_a_connection_cut_off_still_holds_is_not_carried_out(self):
+        """The server does not read it for long; the proxy's kernel has the rest of a write for it."""
+        go, ended = threading.Event(), threading.Event()
+        go.set()
+
+        def behave(connection):
+            is_held = False
+            fill = connection.fill
+
+            def fill_when_let():
+                while is_held and not is_readable(connection.sock, 0.01):
+                    pass
+                if is_held:
+                    go.wait(60 * TIME_FACTOR)
+                return fill()
+            connection.fill = fill_when_let
+            for line, block in connection.requests():
+                connection.send(answer_like_memcached(connection.server, line, block))
+                is_held = is_held or line.startswith(b'set ')
+            if is_held:
+                ended.set()
+        slow = ScriptedServer(behave, 's1', receive_buffer=4096)
+        self.start(slow)
+        daemon = self.ketamad([slow, self.memcached('s2')], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, request_timeout='300ms'))
+        key = keys_of('s1', TWO)[0]
+        self.assertEqual(daemon.ask(b'set %s 0 0 1\r\nx\r\n' % key), b'STORED\r\n')
+        go.clear()
+        self.assertRegex(daemon.ask(b'set %s 0 0 40000\r\n%s\r\n' % (key, b'o' * 40000)), rb'^SERVER_ERROR s1: ')
+        daemon.admin('eject s1')
+        self.wait_for_state(daemon, 's1', 'ejected')
+        daemon.admin('restore s1')
+        self.wait_for_state(daemon, 's1', 'live', seconds=25)
+        self.assertEqual(daemon.ask(b'set %s 0 0 6\r\nnewest\r\n' % key), b'STORED\r\n')
+        go.set()
+        self.assertTrue(ended.wait(10 * TIME_FACTOR))
+        self.assertEqual(slow.items[key][1], b'newest')
+
     def test_a_flush_held_while_a_server_leaves_is_done_at_its_return(self):
         go = threading.Event()
 
@@ -510,6 +638,46 @@ class ClientsAndTheirOrder(InterleavingTest):
             self.assertEqual(client.read_line(), b'STORED\r\n')
         self.assertLess(cpu_seconds(daemon.pid) - before, 1.5 * TIME_FACTOR)
 
+
+    def test_held_requests_of_pools_with_other_timeouts_fail_in_their_own_time(self):
+        """A gate stays closed as long as a stand-in may still carry out a write on its behalf."""
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'set '):
+                    connection.wait_closed()
+                    connection.wait(30)
+                    return
+                connection.send(answer_like_memcached(connection.server, line, block))
+        servers = [self.memcached('s1'), self.scripted(behave, name='s2')]
+        text = '[proxy]\nadmin = {admin}\nworkers = 1\n'
+        for name, timeout in (('slow', '30s'), ('quick', '100ms')):
+            text += '[pool %s]\nlisten = {listen}\nfall = 1000\nrequest_timeout = %s\n' % (name, timeout)
+            text += 'prefix = %s:\n' % name + ''.join('server = %s\n' % server_line(one) for one in servers)
+        daemon = self.ketamad(text=text)
+
+        def count(state):
+            return '\n'.join(daemon.admin('servers')).count('state=%s ' % state)
+        names = {}
+        for pool in (b'slow', b'quick'):
+            keys = [b'%s:%d' % (pool, i) for i in range(20)]
+            for key in keys:
+                daemon.ask(b'get %s\r\n' % key)
+            names[pool] = next(key for key in keys if not servers[1].asked(b'get %s' % key))
+        with daemon.client() as writer, daemon.client() as one, daemon.client() as other:
+            for pool, key in names.items():
+                daemon.admin('eject %s/s1' % pool.decode())
+            wait_until(lambda: count('ejected') == 2, None, 's1 to be out')
+            for key in names.values():
+                writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+            self.wait_under_way(daemon, 2)
+            for pool in names:
+                daemon.admin('restore %s/s1' % pool.decode())
+            wait_until(lambda: count('joining') == 2, 30, 'both to join')
+            one.send(b'get %s\r\n' % names[b'slow'])
+            other.send(b'get %s\r\n' % names[b'quick'])
+            wait_until(lambda: other.has_input() or count('joining') == 0, None, 'an answer')
+            self.assertTrue(other.has_input(), 'held for as long as the gate was closed')
+            self.assertRegex(other.read_reply(), rb'^SERVER_ERROR s1: request timed out')
 
     def test_the_proxy_may_stop_while_requests_are_held(self):
         def behave(connection):

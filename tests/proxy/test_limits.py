@@ -5,17 +5,11 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, cpu_seconds, main, open_descriptors, proxy_only,
-                     resident_kib, unittest, wait_until)
+from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, cpu_seconds, let_pass, main, open_descriptors,
+                     proxy_only, resident_kib, unittest, wait_until)
 
 # Sanitizers keep freed memory for a while, so memory is judged in the plain build alone.
 EXACT_MEMORY = TIME_FACTOR == 1
-
-
-def let_pass(seconds):
-    """For what can only be seen over a stretch of time."""
-    begin = time.monotonic()
-    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
 
 
 @proxy_only

@@ -74,6 +74,20 @@ class StaleFreeRejoin(ProxyTest):
         self.back()
         self.assertEqual(self.read(), value(self.key, b'v1'))
 
+    def test_keep_forgets_no_flush_all(self):
+        self.begin('keep')
+        for write in (b'flush_all\r\n', b'flush_all noreply\r\n'):
+            self.store(b'v1')
+            self.out()
+            self.client_.send(write)
+            self.client_.barrier()
+            self.back()
+            self.assertEqual(self.read(), b'END\r\n')
+            self.store(b'v2')
+            self.out()
+            self.back()
+            self.assertEqual(self.read(), value(self.key, b'v2'), 'flushed once, not every time')
+
     WRITES = (b'delete %s\r\n', b'set %s 0 0 2 noreply\r\nv2\r\n', b'incr %s 1\r\n', b'decr %s 1\r\n',
               b'append %s 0 0 1\r\nx\r\n', b'prepend %s 0 0 1\r\nx\r\n', b'replace %s 0 0 2\r\nv2\r\n',
               b'add %s 0 0 2\r\nv2\r\n', b'touch %s 100\r\n', b'ms %s 2\r\nv2\r\n', b'md %s\r\n', b'ma %s\r\n',

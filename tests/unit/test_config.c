@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define POOL      "[pool main]\nlisten = 127.0.0.1:1\nserver = 10.0.0.1:1\n" /* three lines */
-#define ADDRESSES "IP:PORT, [IPv6]:PORT or unix:/PATH [mode=0660]"
+#define ADDRESSES "IP:PORT or [IPv6]:PORT [allow=IP/BITS,...], unix:/PATH [mode=0660]"
 #define SERVERS   "HOST:PORT, [IPv6]:PORT or unix:/PATH [name=NAME] [weight=W] [zone=ZONE]"
 
 static struct config *load(const char *text)

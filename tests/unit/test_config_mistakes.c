@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define POOL      "[pool main]\nlisten = 127.0.0.1:1\nserver = 10.0.0.1:1\n" /* three lines */
-#define ADDRESSES "IP:PORT, [IPv6]:PORT or unix:/PATH [mode=0660]"
+#define ADDRESSES "IP:PORT or [IPv6]:PORT [allow=IP/BITS,...], unix:/PATH [mode=0660]"
 #define SERVERS   "HOST:PORT, [IPv6]:PORT or unix:/PATH [name=NAME] [weight=W] [zone=ZONE]"
 
 static struct config *load(const char *text)
@@ -135,6 +135,21 @@ static const struct {
     { POOL "[pool b]\nlisten = 127.0.0.1:1\nserver = a\nprefix = b:\n"
            "[pool c]\nlisten = 127.0.0.1:1\nserver = a\nprefix = b:\n",
       "c:9: listen: 127.0.0.1:1 is already pool b's in line 5, allowed: pools with a different prefix each\n" },
+    { POOL "listen = 127.0.0.1:2 allow=10.0.0.1/8\nlisten = 127.0.0.1:3 allow=::1,10.0.0.0/33,::2\n"
+      "listen = 127.0.0.1:4 allow=\nlisten = 127.0.0.1:5 allow=10.0.0.0/8,\nlisten = /e allow=::1\n"
+      "listen = 127.0.0.1:6 allow=::1 allow=::2\nlisten = 127.0.0.1:7 alow=::1\n",
+      "c:4: listen: \"allow=10.0.0.1/8\" is wrong: \"10.0.0.1/8\": bits are set behind the first 8; the network is 10.0.0.0/8, allowed: " ADDRESSES "\n"
+      "c:5: listen: \"allow=::1,10.0.0.0/33,::2\" is wrong: \"10.0.0.0/33\": behind the slash stands no number from 0 to 32, allowed: " ADDRESSES "\n"
+      "c:6: listen: \"allow=\" is wrong: \"\": it does not begin with an IPv4 or IPv6 address, allowed: " ADDRESSES "\n"
+      "c:7: listen: \"allow=10.0.0.0/8,\" is wrong: \"\": it does not begin with an IPv4 or IPv6 address, allowed: " ADDRESSES "\n"
+      "c:8: listen: \"allow=::1\" is wrong: a unix socket has no networks, its mode says who may connect, allowed: " ADDRESSES "\n"
+      "c:9: listen: allow is there twice, allowed: " ADDRESSES "\n"
+      "c:10: listen: \"alow=::1\" is not an attribute, did you mean allow=?, allowed: " ADDRESSES "\n" },
+    { "[proxy]\nadmin = 127.0.0.1:1 allow=10.0.0.0/7\nhttp = 127.0.0.1:2 allow=11.0.0.0/7\n[pool a]\nlisten = 127.0.0.1:3\nserver = a\n",
+      "c:3: http: \"allow=11.0.0.0/7\" is wrong: \"11.0.0.0/7\": bits are set behind the first 7; the network is 10.0.0.0/7, allowed: " ADDRESSES "\n" },
+    { "[pool a]\nlisten = 127.0.0.1:2 allow=::1\nserver = a\n"
+      "[pool b]\nlisten = 127.0.0.1:2 allow=::2\nserver = a\nprefix = b\n",
+      "c:5: listen: 127.0.0.1:2 has another allow in line 2, allowed: the same in all pools\n" },
     { "[pool a]\nlisten = /s mode=0600\nserver = a\n"
       "[pool b]\nlisten = unix:/s mode=0660\nserver = a\nprefix = b\n",
       "c:5: listen: unix:/s has another mode in line 2, allowed: the same in all pools\n" },

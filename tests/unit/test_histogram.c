@@ -86,27 +86,36 @@ START_TEST(a_difference_is_what_came_between)
 }
 END_TEST
 
-START_TEST(a_run_adds_up_by_its_end)
+static void add_quickly(struct histogram *histogram, uint64_t value)
+{
+    if (!histogram_add_same(histogram, value)) {
+        histogram_add_other(histogram, value);
+    }
+}
+
+START_TEST(equal_values_in_a_row_add_up)
 {
     struct histogram one = {0};
-    struct histogram other = {0};
-    struct histogram_run run = {0};
     struct histogram_sum sum = {0};
 
+    ck_assert(!histogram_add_same(&one, 0));
+    ck_assert(!histogram_add_same(&one, UINT64_MAX - 1));
     for (int i = 0; i < 100; i++) {
-        histogram_run_add(&run, &one, 7);
+        add_quickly(&one, 7);
     }
-    histogram_run_add(&run, &other, 7);
-    histogram_run_add(&run, &one, 8);
-    histogram_run_flush(&run);
-    histogram_run_flush(&run);
+    ck_assert(histogram_add_same(&one, 7));
+    add_quickly(&one, 0);
+    add_quickly(&one, 0);
+    add_quickly(&one, 7);
+    add_quickly(&one, UINT64_MAX - 1);
+    histogram_add(&one, 7, 5);
+    histogram_forget_last(&one);
+    ck_assert(!histogram_add_same(&one, UINT64_MAX - 1));
     histogram_read(&one, &sum);
-    ck_assert_uint_eq(sum.total, 101);
-    ck_assert_uint_eq(sum.counts[7], 100);
-    histogram_read(&other, &sum);
-    ck_assert_uint_eq(sum.total, 102);
+    ck_assert_uint_eq(sum.total, 110);
+    ck_assert_uint_eq(sum.counts[7], 107);
+    ck_assert_uint_eq(sum.counts[0], 2);
     histogram_fini(&one);
-    histogram_fini(&other);
 }
 END_TEST
 
@@ -132,7 +141,7 @@ int main(void)
     tcase_add_test(all, buckets_follow_each_other_without_a_gap);
     tcase_add_test(all, percentiles_and_mean_of_many);
     tcase_add_test(all, a_difference_is_what_came_between);
-    tcase_add_test(all, a_run_adds_up_by_its_end);
+    tcase_add_test(all, equal_values_in_a_row_add_up);
     tcase_add_test(all, an_empty_one_has_no_percentile);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

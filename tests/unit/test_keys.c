@@ -109,6 +109,7 @@ START_TEST(prints_every_key)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     size_t lines = 0;
+    size_t placements;
 
     ck_assert_ptr_nonnull(out);
     config_print_keys(out);
@@ -116,7 +117,10 @@ START_TEST(prints_every_key)
     for (size_t i = 0; i < len; i++) {
         lines += text[i] == '\n';
     }
-    ck_assert_uint_eq(lines, config_key_count + 1);
+    for (placements = 0; placement_word(placements) != NULL; placements++) {
+        ck_assert_ptr_nonnull(strstr(text, placement_word_help(placements)));
+    }
+    ck_assert_uint_eq(lines, config_key_count + 1 + placements + 2);
     for (size_t i = 0; i < config_key_count; i++) {
         ck_assert_ptr_nonnull(strstr(text, config_keys[i].name));
         ck_assert_ptr_nonnull(strstr(text, config_keys[i].help));

@@ -1,5 +1,7 @@
 #include "base/poller.h"
 
+#include "base/clock.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -173,6 +175,55 @@ START_TEST(does_not_take_a_new_descriptor_for_the_old_one)
 }
 END_TEST
 
+START_TEST(sleeps_until_told_and_no_longer)
+{
+    uint64_t begin_us = clock_us();
+    uint64_t until_us = begin_us + 20000;
+
+    while (clock_us() < until_us) {
+        poller_wait(&poller, until_us);
+        poller_call(&poller);
+    }
+    ck_assert_uint_lt(clock_us() - begin_us, 10000000); /* slow machines */
+    ck_assert_uint_eq(ends[0].calls + ends[1].calls, 0);
+}
+END_TEST
+
+/* The kernel keeps the earlier moment, and is told the later one once that has passed. */
+START_TEST(wakes_for_a_later_moment_after_an_earlier_one_was_dropped)
+{
+    uint64_t early_us = clock_us() + 10000;
+    uint64_t late_us = early_us + 20000;
+    unsigned wakes = 0;
+
+    say(&ends[0]);
+    poller_wait(&poller, early_us);
+    poller_call(&poller);
+    ck_assert_uint_eq(ends[0].calls, 1);
+    ck_assert(poller_set(&poller, &ends[0].watch, 0));
+    while (clock_us() < late_us) {
+        poller_wait(&poller, late_us);
+        poller_call(&poller);
+        wakes++;
+    }
+    ck_assert_uint_le(wakes, 2);
+}
+END_TEST
+
+START_TEST(is_not_kept_awake_by_a_moment_that_has_passed)
+{
+    unsigned wakes = 0;
+
+    poller_wait(&poller, clock_us() - 1000); /* due already: returns */
+    poller_call(&poller);
+    for (uint64_t until_us = clock_us() + 20000; clock_us() < until_us; wakes++) {
+        poller_wait(&poller, until_us);
+        poller_call(&poller);
+    }
+    ck_assert_uint_le(wakes, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("poller");
@@ -185,6 +236,9 @@ int main(void)
     tcase_add_loop_test(tests, does_not_call_who_was_closed_or_silenced_in_the_same_turn, 0, 2);
     tcase_add_test(tests, does_not_look_at_who_was_dropped_in_the_same_turn);
     tcase_add_test(tests, does_not_take_a_new_descriptor_for_the_old_one);
+    tcase_add_test(tests, sleeps_until_told_and_no_longer);
+    tcase_add_test(tests, wakes_for_a_later_moment_after_an_earlier_one_was_dropped);
+    tcase_add_test(tests, is_not_kept_awake_by_a_moment_that_has_passed);
     suite_add_tcase(suite, tests);
 
     SRunner *runner = srunner_create(suite);

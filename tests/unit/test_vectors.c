@@ -102,10 +102,12 @@ static void add_server(struct listed *listed, const struct vector *v, char **fie
     ck_assert_uint_lt(i, SERVERS_MAX);
     snprintf(listed->labels[i], sizeof(listed->labels[i]), "%s", fields[1]);
     snprintf(listed->hosts[i], sizeof(listed->hosts[i]), "%s", fields[2]);
-    server->host = listed->hosts[i];
-    server->port = (uint16_t)strtoul(fields[3], NULL, 10);
-    server->is_unix = fields[2][0] == '/';
-    server->weight = strtod(fields[4], NULL);
+    *server = (struct placement_server){
+        .host = listed->hosts[i],
+        .port = (uint16_t)strtoul(fields[3], NULL, 10),
+        .is_unix = fields[2][0] == '/',
+        .weight = strtod(fields[4], NULL),
+    };
     if (strcmp(v->names, "named") == 0) {
         ck_assert_uint_eq(count, 6);
         snprintf(listed->names[i], sizeof(listed->names[i]), "%s", fields[5]);
@@ -253,9 +255,9 @@ START_TEST(places_every_key_as_recorded)
         lines++;
     }
     fclose(in);
+    placement_free(placement);
     ck_assert_uint_gt(lines, 0);
     ck_assert_msg(wrong == 0, "%s: %zu of %zu lines are wrong", v->file, wrong, lines);
-    placement_free(placement);
 }
 END_TEST
 

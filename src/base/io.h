@@ -1,0 +1,22 @@
+/*
+ * The system calls of a request's path: those of the C library by these names, but no cancellation
+ * points. (A thread of a program that has several pays two atomic operations for each of those,
+ * and no thread here is ever cancelled.) Any thread. Errors as there: -1 and errno.
+ */
+#ifndef BASE_IO_H
+#define BASE_IO_H
+
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+ssize_t io_read(int fd, void *data, size_t len);
+ssize_t io_write(int fd, const void *data, size_t len);
+ssize_t io_readv(int fd, const struct iovec *parts, int count);
+ssize_t io_writev(int fd, const struct iovec *parts, int count);
+
+/* epoll_wait. */
+int io_wait(int poll_fd, struct epoll_event *ready, int max, int timeout_ms);
+
+#endif

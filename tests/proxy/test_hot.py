@@ -1,0 +1,85 @@
+"""`hot` under a real load: the most frequent keys in their right order."""
+
+import collections
+import random
+import threading
+import unittest
+
+from harness import TIME_FACTOR, ProxyTest, main, proxy_only, wait_until
+
+KEYS = 1000000
+ASKED = 600000 if TIME_FACTOR == 1 else 300000
+CLIENTS = 8
+A_GET = 25   # keys in every second request; the others are of one key
+AT_ONCE = 4000
+
+
+def zipf_keys(seed, count):
+    """So many keys of a Zipf(0.99) load over a million, as the random choice had it."""
+    names = [b'user:%07d:profile' % (number * 7919 % KEYS) for number in range(KEYS)]
+    weights = [(rank + 1) ** -0.99 for rank in range(KEYS)]
+    return random.Random(seed).choices(names, weights, k=count)
+
+
+def batches_of(keys):
+    """The keys as gets, some of one key and some of many: (bytes, number of requests)."""
+    for start in range(0, len(keys), AT_ONCE):
+        part = keys[start:start + AT_ONCE]
+        singles = [b'get %s\r\n' % key for key in part[:AT_ONCE // 2]]
+        many = [b'get %s\r\n' % b' '.join(part[at:at + A_GET])
+                for at in range(AT_ONCE // 2, len(part), A_GET)]
+        yield b''.join(singles + many), len(singles) + len(many)
+
+
+@proxy_only
+class HotKeysTest(ProxyTest):
+    def ask_for(self, keys):
+        """Asks for all keys, none of which is there."""
+        with self.daemon.client() as client:
+            for request, count in batches_of(keys):
+                client.send(request)
+                self.assertEqual(client.read_exactly(count * 5), b'END\r\n' * count)
+
+    def hot(self):
+        """(total, [(key, count, error)]) as the admin port has them."""
+        lines = self.daemon.admin('hot')
+        total = int(lines[0].split(' keys,')[0].split()[-1])
+        return total, [(line.split()[3], int(line.split()[0]), int(line.split()[1]))
+                       for line in lines[1:]]
+
+    def finds_the_hottest(self, workers):
+        self.daemon, _ = self.pool_of(3, proxy={'workers': workers})
+        keys = zipf_keys(workers, ASKED)
+        right = [(key.decode(), count) for key, count in collections.Counter(keys).most_common(10)]
+        failures = []
+
+        def run(part):
+            try:
+                self.ask_for(part)
+            except Exception as failure:  # told below
+                failures.append(failure)
+        threads = [threading.Thread(target=run, args=(keys[at::CLIENTS],)) for at in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+        def all_told():
+            """What was counted one by one is published once a second."""
+            now = self.hot()
+            return now if abs(now[0] - ASKED) < ASKED * 0.02 else None
+        _, found = wait_until(all_told, 5, 'all keys to be in the total')
+        self.assertEqual([key for key, _, _ in found[:10]], [key for key, _ in right])
+        for (key, count, error), (_, times) in zip(found, right):
+            self.assertLess(abs(count - times), times * 0.02 + error, (key, count, error, times))
+
+    def test_one_worker_finds_the_ten_hottest_of_a_million_keys_in_order(self):
+        self.finds_the_hottest(1)
+
+    def test_four_workers_find_them_too(self):
+        self.finds_the_hottest(4)
+
+
+if __name__ == '__main__':
+    main()
