@@ -12,8 +12,8 @@
 struct attribute {
     const char *name;
     /*
-     * Sets it in target; returns NULL, or what is wrong: out_of_memory, a constant, or in wrong,
-     * VALUE_WRONG_MAX.
+     * sets it in target; returns NULL, or what is wrong, a constant or in wrong, VALUE_WRONG_MAX,
+     * or out_of_memory
      */
     const char *(*set)(void *target, struct slice value, char *wrong);
 };
@@ -138,6 +138,7 @@ static const char *set_allow(void *target, struct slice value, char *wrong)
     }
     while (more) {
         struct networks *allow = &listen->allow;
+        struct network *grown;
         char problem[NETWORK_WRONG_MAX];
         char quoted[ERRORS_QUOTE_MAX];
         struct network network;
@@ -149,7 +150,11 @@ static const char *set_allow(void *target, struct slice value, char *wrong)
             snprintf(wrong, VALUE_WRONG_MAX, "%s: %s", error_quote(word, quoted), problem);
             return wrong;
         }
-        allow->at = (struct network *)alloc_one_more(allow->at, allow->count, sizeof(network));
+        grown = (struct network *)alloc_one_more(allow->at, allow->count, sizeof(network));
+        if (grown == NULL) {
+            return out_of_memory;
+        }
+        allow->at = grown;
         allow->at[allow->count++] = network;
     }
     return NULL;

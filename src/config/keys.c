@@ -45,7 +45,7 @@ const struct config_key config_keys[] = {
     { SECTION_PROXY, "max_value_size", KEY_SIZE, "1m", KIB, GIB, KEY_LIVE, AT(max_value_bytes), 0, NULL,
       "The largest value a client may store; set it to what the servers take." },
     { SECTION_PROXY, "max_memory", KEY_SIZE, "0", MIB, 1024 * GIB, KEY_LIVE | KEY_OR_ZERO, AT(max_memory_bytes), 0, NULL,
-      "Bytes held in buffers over all clients and servers; 0 is a quarter of the machine's memory." },
+      "Bytes held for clients and servers: buffers, requests under way, notes; 0 is a quarter of RAM." },
     { SECTION_PROXY, "drain_timeout", KEY_DURATION, "10s", 1, HOUR, KEY_LIVE | KEY_OR_ZERO, AT(drain_timeout_ms), 0, NULL,
       "How long requests under way may take to finish after SIGTERM; 0 is not at all." },
 

@@ -157,6 +157,7 @@ static bool append_listen(const struct config_key *key, void *target, struct sli
     listen.line = line;
     grown = (struct config_listen *)alloc_one_more(*listens, *count, sizeof(listen));
     if (grown == NULL) {
+        listen_fini(&listen);
         wrong[0] = '\0';
         return false;
     }

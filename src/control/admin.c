@@ -8,6 +8,7 @@
 #include "control/admin_command.h"
 #include "control/admit.h"
 #include "control/prometheus.h"
+#include "control/reserve.h"
 #include "control/timer.h"
 #include "control/watch.h"
 
@@ -97,6 +98,13 @@ static bool answer_http(struct session *session, const char *line, size_t len)
     return true;
 }
 
+/* True where a whole line is there that could not be taken: memory is short. */
+static bool is_stuck(struct session *session, struct evbuffer *in)
+{
+    return !session->is_ending && !session->is_waiting &&
+           evbuffer_search_eol(in, NULL, NULL, EVBUFFER_EOL_CRLF).pos != -1;
+}
+
 /* Runs the commands that have arrived whole. */
 static void on_readable(struct bufferevent *stream, void *arg)
 {
@@ -112,20 +120,24 @@ static void on_readable(struct bufferevent *stream, void *arg)
         if (answer_http(session, line, len)) {
             session->is_ending = true;
             evbuffer_drain(in, evbuffer_get_length(in));
-            free(line);
+            reserve_free(line);
             break;
         }
         if (!admin_command_run(session->admin->control, session, slice_make(line, len), out)) {
             session->is_ending = true;
         }
-        free(line);
+        reserve_free(line);
     }
     if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
         evbuffer_add_printf(out, "ERROR a command has at most %d bytes\r\n", COMMAND_LINE_MAX);
         session->is_ending = true;
     }
-    if (evbuffer_get_length(out) > OUTPUT_MAX) {
+    if (evbuffer_get_length(out) > OUTPUT_MAX || is_stuck(session, in)) {
         session_free(session);
+        return;
+    }
+    if (evbuffer_get_length(out) > 0 && bufferevent_enable(stream, EV_WRITE) == -1) {
+        session_free(session); /* a stream made while memory was short does not write by itself */
         return;
     }
     if (session->is_ending && !session->is_waiting) {

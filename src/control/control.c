@@ -13,6 +13,7 @@
 #include "control/rebuild.h"
 #include "control/watch.h"
 #include "control/reload.h"
+#include "control/reserve.h"
 #include "control/resolver.h"
 #include "control/timer.h"
 
@@ -303,6 +304,7 @@ int control_run(struct config *config, bool detach)
     control.random = (uint64_t)getpid() * 2654435761u ^ clock_wall_us();
     control.started_us = clock_us();
     control.started_wall_us = clock_wall_us();
+    reserve_begin();
     topology_slot_init(&control.slot);
     signal(SIGPIPE, SIG_IGN);
     /* fixed, since malloc would raise them by itself and then keep what threads have freed */

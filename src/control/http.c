@@ -353,11 +353,10 @@ bool http_start(struct http *http)
     evhttp_set_max_body_size(http->server, BODY_MAX);
     evhttp_set_gencb(http->server, on_request, http);
     evhttp_set_bevcb(http->server, on_connection, http);
-    http->new_event = event_new(http->control->base, -1, 0, on_new, http);
     http->listener = evconnlistener_new(
         http->control->base, NULL, NULL,
         LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_DISABLED, 0, http->fd);
-    if (http->listener == NULL || http->new_event == NULL) {
+    if (http->listener == NULL) {
         return false;
     }
     http->fd = -1; /* the listener's now */
@@ -367,7 +366,8 @@ bool http_start(struct http *http)
     }
     evconnlistener_set_error_cb(http->listener, on_accept_error);
     http->timer = event_new(http->control->base, -1, EV_PERSIST, on_second, http);
-    return http->timer != NULL && event_add(http->timer, &second) == 0 &&
+    http->new_event = event_new(http->control->base, -1, 0, on_new, http);
+    return http->timer != NULL && http->new_event != NULL && event_add(http->timer, &second) == 0 &&
            evconnlistener_enable(http->listener) == 0;
 }
 

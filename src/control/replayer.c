@@ -2,6 +2,7 @@
 #include "control/replayer.h"
 
 #include "base/log.h"
+#include "control/reserve.h"
 #include "proto/base64.h"
 #include "proto/request.h"
 #include "topology/topology.h"
@@ -122,7 +123,7 @@ static void on_readable(struct bufferevent *stream, void *arg)
         if (!is_good) {
             log_warn("a delete to bring a server up to date was answered: %s", line);
         }
-        free(line);
+        reserve_free(line);
         if (!is_good) {
             end(replayer, false);
             return;

@@ -26,7 +26,7 @@ const struct counter_row counter_rows[COUNTER_COUNT] = {
     [COUNTER_BACKEND_REQUESTS]    = {"backend_requests", "backend_requests", COUNTER_SUM, "parts", "parts of requests written to servers"},
     [COUNTER_TICKS]               = {"ticks", "ticks", COUNTER_SUM, "turns", "turns of the workers' loops"},
     [COUNTER_IN_FLIGHT]           = {"in_flight", "in_flight", COUNTER_GAUGE, "requests", "requests under way now"},
-    [COUNTER_MEMORY]              = {"buffer_bytes", "buffer_bytes", COUNTER_GAUGE, "bytes", "in buffers of clients and servers now"},
+    [COUNTER_MEMORY]              = {"buffer_bytes", "buffer_bytes", COUNTER_GAUGE, "bytes", "held for clients and servers now, as max_memory counts it"},
 };
 
 const struct counter_row command_counter_rows[COMMAND_COUNTERS] = {

@@ -106,9 +106,7 @@ static char *exchange_text(struct exchange *exchange, size_t size)
         return exchange->text;
     }
     exchange->more_text = malloc(size);
-    if (exchange->more_text != NULL) {
-        exchange_charge(exchange, size);
-    }
+    exchange_charge(exchange, exchange->more_text != NULL ? size : 0);
     return exchange->more_text;
 }
 
@@ -140,10 +138,7 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
     }
 }
 
-/*
- * Routes a one-key exchange and submits its leg, or fails it. avoid and cause tell what has failed
- * before; avoid NULL: nothing has.
- */
+/* Routes a one-key exchange and submits its leg, or fails it. avoid, cause: of an earlier try. */
 static void route_and_submit(struct exchange *exchange, const struct server *avoid,
                              enum leg_cause cause)
 {

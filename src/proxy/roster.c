@@ -14,6 +14,11 @@ bool roster_ask(struct worker *worker, uint64_t id, uint32_t max)
     if (mail == NULL) {
         return false;
     }
+    mail->answer = calloc(1, sizeof(*mail->answer));
+    if (mail->answer == NULL) {
+        free(mail);
+        return false;
+    }
     mail->mail.kind = WORKER_MAIL_ROSTER;
     mail->id = id;
     mail->max = max;
@@ -51,11 +56,8 @@ static void fill(struct roster_row *row, const struct client *client)
 void roster_answer(struct worker *worker, const struct worker_roster_mail *question)
 {
     uint32_t max = worker->client_count < question->max ? worker->client_count : question->max;
-    struct control_roster_mail *mail = calloc(1, sizeof(*mail));
+    struct control_roster_mail *mail = question->answer;
 
-    if (mail == NULL) {
-        return;
-    }
     mail->mail.kind = CONTROL_MAIL_ROSTER;
     mail->id = question->id;
     mail->worker = worker->number;

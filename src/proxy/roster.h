@@ -19,12 +19,6 @@ struct roster_row {
     uint64_t unsent_bytes;
 };
 
-struct worker_roster_mail {
-    struct mail mail;
-    uint64_t id;
-    uint32_t max;
-};
-
 struct control_roster_mail {
     struct mail mail;
     uint64_t id; /* of the question */
@@ -32,6 +26,13 @@ struct control_roster_mail {
     uint32_t client_count;
     uint32_t row_count;
     struct roster_row *rows; /* malloc'ed; the reader's */
+};
+
+struct worker_roster_mail {
+    struct mail mail;
+    uint64_t id;
+    uint32_t max;
+    struct control_roster_mail *answer; /* made beforehand: one that is asked always answers */
 };
 
 /* Asks for up to max clients. False: out of memory, no answer will come. */

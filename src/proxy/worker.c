@@ -393,8 +393,8 @@ fail:
         mailbox_fini(&worker->mailbox);
     }
     poller_fini(&worker->poller);
-    trace_free(worker->trace);
     hot_free(worker->hot);
+    trace_free(worker->trace);
     free(worker->write_buffer);
     return false;
 }
@@ -546,6 +546,8 @@ void worker_fini(struct worker *worker)
 
             close(client->fd);
             listen_socket_put(client->socket);
+        } else if (mail->kind == WORKER_MAIL_ROSTER) {
+            free(((struct worker_roster_mail *)mail)->answer);
         } else if (mail->kind == WORKER_MAIL_SURRENDER) {
             server_put(((struct worker_surrender_mail *)mail)->server);
         }

@@ -2,7 +2,7 @@
  * Preloaded into a program under test: makes allocations and system calls fail.
  *
  * What fails is said in a file that FAULTS_CONTROL names, mapped by this
- * library and by the test (tests/proxy/faults.py has the same layout), so that
+ * library and by the test (tests/proxy/injected.py has the same layout), so that
  * a test arms and disarms faults while the program runs. Without the variable
  * nothing fails. FAULTS_TRACE=1 prints where each failed allocation was asked for.
  *
@@ -400,6 +400,33 @@ int epoll_ctl(int fd, int operation, int watched, struct epoll_event *event)
         return -1;
     }
     return REAL(epoll_ctl)(fd, operation, watched, event);
+}
+
+/* The daemon's io_ functions come this way. */
+long syscall(long number, ...)
+{
+    va_list args;
+    long arg[6];
+
+    va_start(args, number);
+    for (int i = 0; i < 6; i++) {
+        arg[i] = va_arg(args, long);
+    }
+    va_end(args);
+    switch (number) {
+    case SYS_read:
+        return read((int)arg[0], (void *)arg[1], (size_t)arg[2]);
+    case SYS_write:
+        return write((int)arg[0], (const void *)arg[1], (size_t)arg[2]);
+    case SYS_readv:
+        return readv((int)arg[0], (const struct iovec *)arg[1], (int)arg[2]);
+    case SYS_writev:
+        return writev((int)arg[0], (const struct iovec *)arg[1], (int)arg[2]);
+    case SYS_epoll_pwait:
+        return epoll_wait((int)arg[0], (struct epoll_event *)arg[1], (int)arg[2], (int)arg[3]);
+    default:
+        return REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+    }
 }
 
 int open(const char *path, int flags, ...)

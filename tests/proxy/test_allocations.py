@@ -8,9 +8,9 @@ import random
 import re
 import time
 
-from injection import Faults, usable
+from injected import Faults, usable
 from harness import (DEADLINE, TIME_FACTOR, Client, Ketamad, ProxyTest, accepts, end_process, free_port, keys_of, main,
-                     proxy_only, wait_until)
+                     proxy_only, Timeout, wait_until)
 
 ALL = os.environ.get('FAULTS') == 'all'
 ERROR = rb'SERVER_ERROR [^\r\n]+\r\n'
@@ -410,6 +410,63 @@ class AllocationsAtEjection(FaultsTest):
                 self.try_one(*random.sample([rule, {}], 2))
             except AssertionError as error:
                 raise AssertionError('with %s: %s %s' % (rule, error, self.daemon.members())) from None
+
+
+@proxy_only
+@usable
+class AllocationsAtTheAdminPorts(FaultsTest):
+    """An answer, perhaps cut short, or the connection ends; clients do not notice."""
+
+    COMMANDS = ('help', 'stats', 'stats servers', 'servers', 'ring', 'locate k', 'top', 'slow', 'hot', 'clients', 'events',
+                'settings', 'reload', 'nonsense')
+
+    def setUp(self):
+        super().setUp()
+        self.http = '127.0.0.1:%d' % free_port()
+        self.daemon = self.faulty([self.memcached('s1'), self.memcached('s2')], proxy={'http': self.http})
+        self.witness = self.client(self.daemon.address)
+        self.assertEqual(self.witness.ask(b'get k\r\n'), b'END\r\n')
+
+    def ask_admin(self, command):
+        with Client(self.daemon.admin_address) as client:
+            client.send(command.encode() + b'\r\nversion\r\nquit\r\n')
+            return client.read_until_closed()
+
+    def ask_http(self, path):
+        with Client(self.http) as client:
+            client.send(b'GET %s HTTP/1.0\r\n\r\n' % path.encode())
+            client.timeout = TIME_FACTOR
+            try:
+                return client.read_until_closed()
+            except Timeout:  # evhttp takes it for half a request, and ends it by its time-out
+                self.assertTrue(self.faults.count('allocate'))
+                return b''
+
+    def try_one(self, ask, what, **rule):
+        with self.faults.armed('allocate', **rule):
+            try:
+                ask(what)
+            except (ConnectionError, EOFError):
+                pass
+            failed = self.faults.count('allocate')
+        self.assertIsNone(self.daemon.process.poll(), '%s with %s: %s' % (what, rule, self.daemon.stderr()))
+        self.assertEqual(self.witness.ask(b'get k\r\n'), b'END\r\n', '%s with %s' % (what, rule))
+        return failed
+
+    def check(self):
+        self.assertRegex(self.ask_admin('stats'), rb'(?s)^STAT .*END\r\nVERSION ')
+        self.assertRegex(self.ask_http('/stats.json'), rb'(?s)^HTTP/1.. 200 .*\}')
+
+    def test_one_that_fails(self):
+        asked = [(self.ask_admin, command) for command in self.COMMANDS]
+        asked += [(self.ask_http, path) for path in ('/', '/metrics', '/stats.json', '/healthz', '/readyz', '/none')]
+        for ask, what in asked:
+            n = random.randint(1, 1 if ALL else 12)
+            while self.try_one(ask, what, at=n):
+                n += 1 if ALL else 12
+            for n in random.sample(range(1, 40), 20 if ALL else 1):
+                self.try_one(ask, what, from_=n)
+            self.check()
 
 
 if __name__ == '__main__':

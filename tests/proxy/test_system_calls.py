@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from injection import Faults, usable
+from injected import Faults, usable
 from harness import TIME_FACTOR, ProxyTest, Timeout, accepts, cpu_seconds, free_port, main, proxy_only, wait_until
 from test_allocations import every_kind
 
