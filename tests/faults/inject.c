@@ -464,30 +464,3 @@ int clock_gettime(clockid_t which, struct timespec *now)
     }
     return status;
 }
-
-/* What base/io.c calls the kernel with. */
-long syscall(long number, ...)
-{
-    long at[6];
-    va_list args;
-
-    va_start(args, number);
-    for (int i = 0; i < 6; i++) {
-        at[i] = va_arg(args, long);
-    }
-    va_end(args);
-    switch (number) {
-    case SYS_read:
-        return read((int)at[0], (void *)at[1], (size_t)at[2]);
-    case SYS_write:
-        return write((int)at[0], (const void *)at[1], (size_t)at[2]);
-    case SYS_readv:
-        return readv((int)at[0], (const struct iovec *)at[1], (int)at[2]);
-    case SYS_writev:
-        return writev((int)at[0], (const struct iovec *)at[1], (int)at[2]);
-    case SYS_epoll_pwait:
-        return epoll_wait((int)at[0], (struct epoll_event *)at[1], (int)at[2], (int)at[3]);
-    default:
-        return REAL(syscall)(number, at[0], at[1], at[2], at[3], at[4], at[5]);
-    }
-}
