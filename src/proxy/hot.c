@@ -102,12 +102,11 @@ static void promote(struct hot *hot, struct slice key, uint32_t slot)
 }
 
 /* True where a key of the sketch is sure to have been seen often, and often enough among all. */
-static bool is_frequent(const struct hot *hot, uint16_t number)
+static bool is_frequent(const struct hot *hot, uint16_t number, uint64_t weight)
 {
     uint64_t sure = hot->sketch.counts[number] - hot->sketch.keys[number].error;
 
-    return sure >= (uint64_t)HOT_EXACT_LOOKS * hot->gap &&
-           sure * HOT_EXACT_PART >= hot->sketch.total;
+    return sure >= HOT_EXACT_LOOKS * weight && sure * HOT_EXACT_PART >= hot->sketch.total;
 }
 
 void hot_look(struct hot *hot, const struct slice *key, uint32_t slot)
@@ -116,7 +115,7 @@ void hot_look(struct hot *hot, const struct slice *key, uint32_t slot)
     struct slice kept = slice_make(key->data, len);
     uint16_t number = space_saving_add(&hot->sketch, kept, (uint32_t)hash_of(kept), hot->gap);
 
-    if (is_frequent(hot, number)) {
+    if (is_frequent(hot, number, hot->gap)) {
         promote(hot, kept, slot);
     }
     if (--hot->looks_left == 0) { /* a burst does not wait for the next second */
@@ -152,7 +151,8 @@ static void choose_exact(struct hot *hot, const uint16_t *top, size_t count)
         const struct space_saving_key *kept = &hot->sketch.keys[top[i]];
         struct slice key = slice_make(kept->key, kept->len);
 
-        if (is_frequent(hot, top[i])) {
+        /* a count may come from looks of less weight than those to come, or from no looks at all */
+        if (is_frequent(hot, top[i], 1)) {
             promote(hot, key, slot_of(&key));
         }
     }
