@@ -218,7 +218,7 @@ void backend_connect_failed(struct backend *backend, enum leg_cause cause)
 static void wait_for_earlier(struct backend *backend)
 {
     backend->retry_at_us = backend->worker->now_us + LINGER_WAIT_US;
-    backend->last_cause = LEG_TIMEOUT;
+    backend->last_cause = LEG_DOWN;
     set_state(backend, BACKEND_WAITING);
     worker_want_deadline(backend->worker, backend->retry_at_us);
 }

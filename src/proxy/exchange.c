@@ -462,7 +462,8 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED;
     bool is_unreached = cause == LEG_REFUSED || cause == LEG_UNREACHABLE ||
                         cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
-                        cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED;
+                        cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED ||
+                        (cause == LEG_BROKEN && !leg->is_begun);
 
     if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
         (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached) ||

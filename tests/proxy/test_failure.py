@@ -351,6 +351,23 @@ class ServersThatMisbehave(ProxyTest):
                 connection.send(b'garbage\r\n' if n % 17 == 16 else reply)
         self.clients_against(behave)
 
+    def test_gets_go_elsewhere_while_a_broken_connection_is_waited_for(self):
+        """What it was sent may still be carried out, so there is no new one yet; nothing is sent, nothing lost."""
+        def behave(connection):
+            for _ in connection.requests():
+                connection.send(b'garbage\r\n')
+                connection.wait(30)
+                return
+        servers = [self.scripted(behave, name='s1'), self.memcached('s2')]
+        daemon = self.ketamad(servers, proxy={'workers': 1}, pool=NEVER_EJECT)
+        mine, other = keys_of('s1', ('s1', 's2'))[0], keys_of('s2', ('s1', 's2'))[0]
+        with daemon.client() as client:
+            client.ask(b'get %s\r\n' % other)
+            self.assertEqual(client.ask(b'get %s\r\n' % mine), b'SERVER_ERROR s1: broken reply\r\n')
+            for _ in range(5):
+                self.assertEqual(client.ask(b'get %s\r\n' % mine), b'END\r\n')
+                self.assertEqual(client.ask(b'get %s %s\r\n' % (mine, other)), b'END\r\n')
+
     def test_resets_in_the_middle_of_replies(self):
         def behave(connection):
             for n, (line, block) in enumerate(connection.requests()):
