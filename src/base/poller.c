@@ -109,7 +109,7 @@ void poller_call(struct poller *poller)
             __builtin_prefetch(poller->ready[i + PREFETCH_AHEAD].data.ptr);
         }
         if (events & (EPOLLHUP | EPOLLERR)) {
-            events |= EPOLLIN | EPOLLOUT;
+            events |= EPOLLIN | EPOLLOUT | EPOLLRDHUP;
         }
         if (watch != NULL && (events & watch->events) != 0 && watch->turn != poller->turn) {
             watch->on_ready(watch, events & watch->events);

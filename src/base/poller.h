@@ -61,6 +61,13 @@ void poller_drop(struct poller *poller, struct watch *watch);
  * moves on with each request costs nothing, but one wake for the oldest.
  */
 void poller_wait(struct poller *poller, uint64_t until_us);
+
+/* True where the watch was closed, or was given another descriptor, since poller_wait returned. */
+static inline bool poller_was_changed(const struct poller *poller, const struct watch *watch)
+{
+    return watch->events == 0 || watch->turn == poller->turn;
+}
+
 void poller_call(struct poller *poller);
 
 #endif

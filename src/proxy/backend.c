@@ -196,7 +196,7 @@ static void on_connected(struct backend *backend)
     backend->was_connected = true;
     backend->has_replied = false;
     backend->last_read_us = backend->worker->now_us;
-    backend_listen_for(backend, EPOLLIN);
+    backend_listen_for(backend, BACKEND_HEARS);
     if (backend->unsent != NULL) {
         mark_dirty(backend);
     }
@@ -399,12 +399,29 @@ void backend_cut(struct backend *backend)
     }
 }
 
-/* The server closed a connection on which nothing was under way: no failure. */
-void backend_close_idle(struct backend *backend)
+/* True where the server took nothing that it has not answered. */
+static bool was_idle(const struct backend *backend)
 {
+    if (backend->first == NULL) {
+        return true;
+    }
+    return backend->first == backend->unsent && !backend->first->is_begun && backend->has_replied &&
+           backend->set->pool != NULL;
+}
+
+void backend_ended(struct backend *backend, enum leg_cause cause)
+{
+    if (!was_idle(backend)) {
+        backend_fail(backend, cause);
+        return;
+    }
     log_debug("server %s closed an idle connection", backend->set->server->label);
     drop_socket(backend, false);
     set_state(backend, BACKEND_IDLE);
+    if (backend->first != NULL) {
+        backend->endpoints_tried = 0;
+        backend_connect(backend);
+    }
 }
 
 void backend_on_ready(struct watch *watch, uint32_t events)
@@ -426,6 +443,9 @@ void backend_on_ready(struct watch *watch, uint32_t events)
     }
     if (events & EPOLLIN) {
         backend_in_read(backend);
+    }
+    while ((events & EPOLLRDHUP) && !poller_was_changed(&backend->worker->poller, watch)) {
+        backend_in_read(backend); /* to its end, lest more is sent to a server that has left */
     }
     pipeline_publish(backend);
 }

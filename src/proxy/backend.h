@@ -94,8 +94,11 @@ void backend_connect_failed(struct backend *backend, enum leg_cause cause);
 /* The connection failed: answers every leg sent, counts, logs once, schedules the retry. */
 void backend_fail(struct backend *backend, enum leg_cause cause);
 
-/* The server closed a connection on which nothing was under way: no failure. */
-void backend_close_idle(struct backend *backend);
+/*
+ * The server closed the connection, or it broke. Where nothing of what was sent is unanswered that
+ * is no failure: what is yet to be sent goes over a new connection, once this one has worked.
+ */
+void backend_ended(struct backend *backend, enum leg_cause cause);
 
 /* Closes at once; what is under way fails. Counts and logs nothing: it is our own doing. */
 void backend_close(struct backend *backend);
@@ -111,6 +114,7 @@ void backend_cut(struct backend *backend);
 
 /* Waits for these events. */
 void backend_listen_for(struct backend *backend, uint32_t events);
+enum { BACKEND_HEARS = (int)(EPOLLIN | EPOLLRDHUP) }; /* a connection in use */
 
 /* The watch's callback. */
 void backend_on_ready(struct watch *watch, uint32_t events);

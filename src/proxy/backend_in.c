@@ -355,16 +355,8 @@ void backend_in_read(struct backend *backend)
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
     } else if (n == 0) {
-        if (backend->first == NULL) {
-            backend_close_idle(backend);
-        } else {
-            backend_fail(backend, LEG_CLOSED);
-        }
+        backend_ended(backend, LEG_CLOSED);
     } else if (errno != EAGAIN && errno != EINTR) {
-        if (backend->first == NULL) {
-            backend_close_idle(backend);
-        } else {
-            backend_fail(backend, backend_cause_of_errno(errno));
-        }
+        backend_ended(backend, backend_cause_of_errno(errno));
     }
 }

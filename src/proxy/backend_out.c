@@ -184,13 +184,13 @@ static void flush(struct backend *backend)
         }
         count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
-            backend_listen_for(backend, EPOLLIN | EPOLLOUT);
+            backend_listen_for(backend, BACKEND_HEARS | EPOLLOUT);
             settle(backend);
             return;
         }
     }
     if (backend->state == BACKEND_READY) {
-        backend_listen_for(backend, EPOLLIN);
+        backend_listen_for(backend, BACKEND_HEARS);
     }
 }
 

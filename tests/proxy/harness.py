@@ -194,6 +194,16 @@ def spawn(argv, **options):
     return subprocess.Popen(argv, preexec_fn=_die_with_parent, **options)
 
 
+def pause_process(pid):
+    """SIGSTOP, and all of its threads stand still."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def is_stopped(task):
+        with open('/proc/%d/task/%s/stat' % (pid, task), encoding='ascii') as stat:
+            return stat.read().rsplit(')', 1)[1].split()[0] == 'T'
+    wait_until(lambda: all(is_stopped(task) for task in os.listdir('/proc/%d/task' % pid)), None, 'the process to stop')
+
+
 def end_process(process, first_signal=signal.SIGKILL):
     if process.poll() is None:
         for number in (signal.SIGCONT, first_signal):
@@ -277,12 +287,7 @@ class Memcached:
 
     def pause(self):
         """SIGSTOP: the kernel still accepts connections for it, nothing answers."""
-        os.kill(self.process.pid, signal.SIGSTOP)
-
-        def is_stopped():
-            with open('/proc/%d/stat' % self.process.pid, encoding='ascii') as stat:
-                return stat.read().rsplit(')', 1)[1].split()[0] == 'T'
-        wait_until(is_stopped, None, 'memcached to stop')
+        pause_process(self.process.pid)
 
     def resume(self):
         os.kill(self.process.pid, signal.SIGCONT)

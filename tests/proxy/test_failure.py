@@ -1,10 +1,11 @@
 """A server's failure: never silence, never a shift, never more than its own (cases 17 to 27)."""
 
+import signal
 import threading
 import time
 
 from harness import (TIME_FACTOR, ProxyTest, answer_like_memcached, free_port, keys_of, main,
-                     never_answer, proxy_only, resident_kib, serve_items, unittest, wait_until)
+                     never_answer, pause_process, proxy_only, resident_kib, serve_items, unittest, wait_until)
 
 NEVER_EJECT = {'fall': 1000}  # for what must hold while a dead server is still asked
 
@@ -268,6 +269,53 @@ class WhatIsNoFailure(ProxyTest):
             for i in range(40):
                 self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n', 'get number %d' % i)
                 wait_until(lambda: server.open_connections() == 0, None, 'the server to close')
+
+    def test_a_request_that_meets_an_idle_close_goes_over_a_new_connection(self):
+        """Case 19, at its worst: the proxy sees a request and then the close in one turn of its loop."""
+        server = self.scripted(name='s1')
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool={'probe_interval': '0', 'fall': '1'})
+        with daemon.client() as client:
+            self.assertEqual(client.ask(b'set k 0 0 1\r\n0\r\n'), b'STORED\r\n')
+            for i in range(20):
+                pause_process(daemon.pid)
+                client.send(b'set k 0 0 1\r\n%d\r\nincr k 1\r\n' % (i % 9))
+                server.drop_connections()
+                daemon.send_signal(signal.SIGCONT)
+                self.assertEqual(client.read_line(), b'STORED\r\n')
+                self.assertEqual(client.read_line(), b'%d\r\n' % (i % 9 + 1))
+
+    def test_a_request_that_meets_a_close_behind_a_reply_goes_over_a_new_connection(self):
+        """As the one before, but what the proxy reads first is a reply, with the close behind it."""
+        def close_after_one(connection):
+            for line, block in connection.requests():
+                connection.server.hold.acquire()
+                connection.send(answer_like_memcached(connection.server, line, block))
+                return
+        server = self.scripted(close_after_one, name='s1')
+        server.hold = threading.Semaphore(0)
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool={'probe_interval': '0', 'fall': '1'})
+        with daemon.client() as one, daemon.client() as other:
+            for i in range(20):
+                wait_until(lambda: daemon.admin_stats()['backend_connections'] == '0', None, 'the last close')
+                one.send(b'set k 0 0 1\r\n1\r\n')
+                wait_until(lambda: server.open_connections() == 1, None, 'the first request')
+                wait_until(lambda: daemon.admin_stats()['in_flight'] == '1', None, 'the first request')
+                pause_process(daemon.pid)
+                server.hold.release()
+                wait_until(lambda: server.open_connections() == 0, None, 'the close')
+                other.send(b'set k 0 0 1\r\n2\r\n')
+                daemon.send_signal(signal.SIGCONT)
+                self.assertEqual(one.read_line(), b'STORED\r\n')
+                server.hold.release()
+                self.assertEqual(other.read_line(), b'STORED\r\n')
+
+    def test_a_server_that_closes_each_connection_at_once_fails_requests_soon(self):
+        server = self.scripted(lambda connection: None, name='s1')
+        daemon = self.ketamad([server], proxy={'workers': 1}, pool={'probe_interval': '0'})
+        with daemon.client() as client:
+            for _ in range(10):
+                self.assertRegex(client.ask(b'set k 0 0 1\r\n0\r\n'), rb'SERVER_ERROR s1: ')
+        self.assertLess(server.accepted, 100)
 
     def test_slow_but_steady_answers_are_life(self):
         """Case 22: 800 requests on a server that takes 2 ms each, and a deadline of 100 ms."""
