@@ -53,7 +53,7 @@ MUST_CHECK static bool open_log(const struct config *config, char *error, size_t
     return true;
 }
 
-/* From now on new clients are refused at once rather than left in a backlog. */
+/* From now on new clients are refused at once rather than left in a backlog. Once is enough. */
 static void stop_listening(struct control *control)
 {
     const struct topology *topology = control->slot.current;
@@ -74,7 +74,6 @@ static void stop(struct control *control)
     log_notice("stopping: clients are served what they asked for, for at most %llu ms",
                (unsigned long long)control->config->drain_timeout_ms);
     control->is_stopping = true;
-    stop_listening(control);
     workers_drain(&control->workers);
     timer_set(control->drain_timer, control->config->drain_timeout_ms * 1000);
 }
@@ -139,6 +138,9 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             break;
         }
         free(mail);
+    }
+    if (atomic_load(&control->workers.draining) == control->workers.count) {
+        stop_listening(control);
     }
     if (atomic_load(&control->workers.stopped) == control->workers.count) {
         event_base_loopbreak(control->base);

@@ -31,7 +31,10 @@ static void *allocate(size_t size)
 {
     void *memory = malloc(size);
 
-    return memory != NULL ? memory : take(size);
+    if (memory == NULL) {
+        memory = take(size);
+    }
+    return memory;
 }
 
 static void *resize(void *memory, size_t size)

@@ -54,13 +54,13 @@ static void update_events(struct client *client)
     listen_for(client, events);
 }
 
-bool client_new(struct worker *worker, struct listener *listener, int fd)
+struct client *client_new(struct worker *worker, struct listener *listener, int fd)
 {
     struct client *client = malloc(sizeof(*client)); /* calloc knows no short way to a small one */
 
     if (client == NULL) {
         close(fd);
-        return false;
+        return NULL;
     }
     memset(client, 0, sizeof(*client));
     client->worker = worker;
@@ -82,7 +82,7 @@ bool client_new(struct worker *worker, struct listener *listener, int fd)
     count(&worker->counters, COUNTER_CLIENTS_TOTAL);
     update_events(client);
     on_readable(client); /* its first request is there more often than not */
-    return true;
+    return client;
 }
 
 static void drop_held(struct client *client)

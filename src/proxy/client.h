@@ -57,8 +57,11 @@ struct client {
     uint64_t since_us; /* accepted */
 };
 
-/* Takes over fd. False: out of memory, fd closed. */
-MUST_CHECK bool client_new(struct worker *worker, struct listener *listener, int fd);
+/*
+ * Takes over fd. The client is the worker's, and may be gone already; its memory stays to the end
+ * of the turn. NULL: out of memory, fd closed.
+ */
+MUST_CHECK struct client *client_new(struct worker *worker, struct listener *listener, int fd);
 
 /* Ends the client now. The struct lives until the end of the tick. */
 void client_retire(struct client *client);

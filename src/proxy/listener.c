@@ -153,6 +153,7 @@ static void hand_over(struct worker *to, struct listener *listener, int fd)
     struct worker_client_mail *mail = malloc(sizeof(*mail));
 
     if (mail == NULL) {
+        atomic_fetch_sub(&to->arriving, 1);
         atomic_fetch_sub_explicit(&to->all->clients, 1, memory_order_relaxed);
         close(fd);
         return;
@@ -160,26 +161,38 @@ static void hand_over(struct worker *to, struct listener *listener, int fd)
     mail->mail.kind = WORKER_MAIL_CLIENT;
     mail->fd = fd;
     mail->socket = listen_socket_get(listener->socket);
-    atomic_fetch_add_explicit(&to->arriving, 1, memory_order_relaxed);
     mailbox_post(&to->mailbox, &mail->mail);
+}
+
+/* True where the worker has not stopped, and will not before it has seen what is handed over. */
+static bool announce(struct worker *to)
+{
+    atomic_fetch_add(&to->arriving, 1);
+    if (atomic_load(&to->all->is_draining)) { /* set before a worker looks whether it may stop */
+        atomic_fetch_sub(&to->arriving, 1);
+        return false;
+    }
+    return true;
 }
 
 void listener_take(struct listener *listener, int fd)
 {
-    struct workers *all = listener->worker->all;
+    struct worker *worker = listener->worker;
+    struct client *client = client_new(worker, listener, fd);
 
-    if (!client_new(listener->worker, listener, fd)) {
-        atomic_fetch_sub_explicit(&all->clients, 1, memory_order_relaxed);
+    if (client == NULL) {
+        atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
+    } else if (worker->is_draining) {
+        client_drain(client);
     }
 }
 
-static void on_ready(struct watch *watch, uint32_t events)
+/* Takes in clients; true where more may wait. */
+static bool accept_some(struct listener *listener)
 {
-    struct listener *listener = watch_owner(watch, struct listener, watch);
     struct worker *worker = listener->worker;
     struct workers *all = worker->all;
 
-    (void)events;
     for (int i = 0; i < ACCEPTS_A_TICK; i++) {
         int peer = accept4(listener->socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct worker *to;
@@ -190,7 +203,7 @@ static void on_ready(struct watch *watch, uint32_t events)
             } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 pause_accepting(listener, errno);
             }
-            return; /* none left, or one that was gone already */
+            return errno == ECONNABORTED || errno == EINTR; /* else none is left */
         }
         if (!listener_admits(listener, peer)) {
             listener_deny(listener, peer);
@@ -203,10 +216,24 @@ static void on_ready(struct watch *watch, uint32_t events)
             continue;
         }
         to = all->count > 1 ? least_loaded(worker) : worker;
-        if (to == worker) {
+        if (to == worker || !announce(to)) {
             listener_take(listener, peer);
         } else {
             hand_over(to, listener, peer);
         }
     }
+    return true;
+}
+
+static void on_ready(struct watch *watch, uint32_t events)
+{
+    (void)events;
+    accept_some(watch_owner(watch, struct listener, watch));
+}
+
+void listener_finish(struct listener *listener)
+{
+    while (listener->watch.fd != -1 && accept_some(listener)) {
+    }
+    listener_stop(listener);
 }

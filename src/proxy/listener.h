@@ -38,7 +38,13 @@ bool listener_admits(const struct listener *listener, int fd);
 /* Says so to one that is not admitted, counts it, and closes fd. */
 void listener_deny(struct listener *listener, int fd);
 
-/* Takes a client accepted by another worker. Closes fd where it cannot. */
+/*
+ * Takes a client that was accepted, maybe by another worker; where its worker drains, only to
+ * answer what it has sent. Closes fd where it cannot.
+ */
 void listener_take(struct listener *listener, int fd);
+
+/* Takes in those who have connected, and no more from now on. */
+void listener_finish(struct listener *listener);
 
 #endif

@@ -133,7 +133,7 @@ static void take_clients(struct worker *worker)
         struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
 
-        if (listener == NULL || listener->is_removed || worker->is_draining) {
+        if (listener == NULL || listener->is_removed) {
             atomic_fetch_sub_explicit(&worker->all->clients, 1, memory_order_relaxed);
             close(mail->fd);
         } else if (!listener_admits(listener, mail->fd)) { /* any more */
@@ -142,7 +142,7 @@ static void take_clients(struct worker *worker)
         } else {
             listener_take(listener, mail->fd);
         }
-        atomic_fetch_sub_explicit(&worker->arriving, 1, memory_order_relaxed);
+        atomic_fetch_sub(&worker->arriving, 1);
         listen_socket_put(mail->socket);
         free(mail);
     }
@@ -153,8 +153,10 @@ static void start_draining(struct worker *worker)
 {
     worker->is_draining = true;
     list_each (at, &worker->listeners) {
-        listener_stop(list_entry(at, struct listener, link));
+        listener_finish(list_entry(at, struct listener, link));
     }
+    atomic_fetch_add(&worker->all->draining, 1);
+    mailbox_wake(worker->all->control);
     list_each_safe (at, after, &worker->clients) {
         struct client *client = list_entry(at, struct client, link);
 
@@ -343,11 +345,17 @@ void worker_end(struct worker *worker)
     free_retired(worker);
 }
 
+/* True where nobody is left to be served, nor on the way here. */
+static bool is_drained(struct worker *worker)
+{
+    return worker->is_draining && worker->client_count == 0 && atomic_load(&worker->arriving) == 0;
+}
+
 static void *run(void *arg)
 {
     struct worker *worker = arg;
 
-    while (!worker->is_stopped && !(worker->is_draining && worker->client_count == 0)) {
+    while (!worker->is_stopped && !is_drained(worker)) {
         worker_tick(worker, true);
     }
     worker_end(worker);
@@ -521,6 +529,7 @@ bool workers_ask_journal(struct workers *workers, struct server *server, uint64_
 
 void workers_drain(struct workers *workers)
 {
+    atomic_store(&workers->is_draining, true);
     tell_all(workers, WORKER_DRAIN);
 }
 

@@ -141,9 +141,11 @@ struct workers {
     struct worker *at;
     unsigned count;
     struct topology_slot *slot;
-    struct mailbox *control;  /* woken when a worker has stopped, told what servers did */
-    _Atomic uint32_t clients; /* over all workers, for max_clients */
-    _Atomic unsigned stopped; /* workers that have */
+    struct mailbox *control;   /* woken when a worker has stopped, told what servers did */
+    _Atomic uint32_t clients;  /* over all workers, for max_clients */
+    _Atomic bool is_draining;  /* no worker hands clients over any more */
+    _Atomic unsigned draining; /* workers that take no new clients; control is woken with each */
+    _Atomic unsigned stopped;  /* workers that have */
 };
 
 /* Starts count threads; they adopt what slot holds. False with one sentence in error. */

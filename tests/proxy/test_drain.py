@@ -5,7 +5,8 @@ import signal
 import threading
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, accepts, answer_after, main, never_answer, proxy_only, wait_until)
+from harness import (TIME_FACTOR, ProxyTest, accepts, answer_after, main, never_answer, pause_process,
+                     proxy_only, wait_until)
 
 
 @proxy_only
@@ -19,6 +20,21 @@ class Draining(ProxyTest):
                 client.send(b'set k%d 0 0 1\r\nx\r\n' % i)
             wait_until(lambda: server.asked(b'set k') >= 1, None, 'the requests to reach the server')
             daemon.send_signal(number)
+            for client in clients:
+                self.assertEqual(client.read_line(), b'STORED\r\n')
+                self.assertEqual(client.read_until_closed(), b'')
+            self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
+
+    def test_what_was_sent_before_the_signal_is_answered_wherever_it_is(self):
+        """Clients that no worker has taken in yet, or that are on their way from one to another."""
+        for workers in (1, 4, 4, 4):
+            daemon, _ = self.pool_of(2, proxy={'workers': workers})
+            pause_process(daemon.pid)
+            clients = [self.client(daemon.address) for _ in range(100)]
+            for i, client in enumerate(clients):
+                client.send(b'set k%d 0 0 1\r\nx\r\n' % i)
+            daemon.send_signal(signal.SIGTERM)
+            daemon.send_signal(signal.SIGCONT)
             for client in clients:
                 self.assertEqual(client.read_line(), b'STORED\r\n')
                 self.assertEqual(client.read_until_closed(), b'')
