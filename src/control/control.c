@@ -139,7 +139,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         }
         free(mail);
     }
-    if (atomic_load(&control->workers.draining) == control->workers.count) {
+    if (control->is_stopping && atomic_load(&control->workers.draining) == control->workers.count) {
         stop_listening(control);
     }
     if (atomic_load(&control->workers.stopped) == control->workers.count) {
