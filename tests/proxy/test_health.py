@@ -28,7 +28,8 @@ class Ejection(ProxyTest):
                 client.barrier()
                 servers[dead].kill()
                 daemon.wait_state(name, 'ejected')
-                client.send(b'get ' + b' '.join(b'k%d' % i for i in range(count)) + b'\r\n')
+                client.send(b''.join(b'get ' + b' '.join(b'k%d' % i for i in range(start, start + 100)) + b'\r\n'
+                                     for start in range(0, count, 100)))
                 found = {line.split()[1] for line in client.barrier().split(b'\r\n') if line.startswith(b'VALUE')}
             self.assertEqual(found, {key for other in NAMES if other != name for key in owned[other]})
 
