@@ -33,8 +33,8 @@ static void add_ring(struct admin_call *call, const struct topology_pool *pool)
     bool is_exact = false;
 
     if (configured != NULL && now != NULL) {
-        is_exact = placement_shares(pool->placement, NULL, configured) &
-                   placement_shares(pool->placement, pool->live, now);
+        is_exact = placement_shares(pool->placement, NULL, configured);
+        is_exact = placement_shares(pool->placement, pool->live, now) && is_exact;
     }
     evbuffer_add_printf(call->out, "POOL ");
     text_add_word(call->out, slice_text(pool->name));

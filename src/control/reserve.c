@@ -13,7 +13,9 @@ static bool is_taken[CELLS];
 
 static bool is_cell(const void *memory)
 {
-    return (const char *)memory >= cells[0] && (const char *)memory < cells[CELLS];
+    const char *at = memory;
+
+    return at >= cells[0] && at < cells[0] + sizeof(cells);
 }
 
 static void *take(size_t size)
