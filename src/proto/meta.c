@@ -22,6 +22,7 @@ struct meta_flags {
     bool has_autovivify;
     size_t quiet_count;
     size_t base64_count;
+    uint32_t client_flags;
     char mode;
 };
 
@@ -49,7 +50,9 @@ static void judge_number(struct meta_flags *flags, struct slice word)
         break;
     case 'F':
         /* a bad F keeps the text of an error found before it */
-        if (!number_read_u64(digits, &u64) && flags->error == ANSWER_NONE) {
+        if (number_read_u64(digits, &u64)) {
+            flags->client_flags = (uint32_t)u64;
+        } else if (flags->error == ANSWER_NONE) {
             flags->error = ANSWER_BAD_FORMAT;
         }
         break;
@@ -261,12 +264,10 @@ static enum answer_id find_server_error(const struct meta_flags *flags, enum ans
  * A value over the limit never reaches a server, which would have removed the
  * old one in every mode, so an md is sent in its place.
  */
-static void refuse_large(struct request *request, const struct meta_flags *flags,
-                         size_t value_bytes)
+static void refuse_large(struct request *request, const struct meta_flags *flags)
 {
     enum answer_id error = find_server_error(flags, ANSWER_TOO_LARGE);
 
-    request->swallow_bytes = value_bytes + 2;
     if (error != ANSWER_TOO_LARGE) {
         verdict_answer(request, error);
         return;
@@ -316,11 +317,18 @@ static enum parse_status judge_set(struct request *request, struct line *line,
         return PARSE_DONE;
     }
     if (value_bytes > limits->max_value_bytes) {
-        refuse_large(request, &flags, value_bytes);
+        request->swallow_bytes = value_bytes + 2;
+        refuse_large(request, &flags);
         return PARSE_DONE;
     }
+    enum command_route route = request->route;
     enum parse_status status = block_take(request, line, value_bytes);
-    if (status == PARSE_DONE && request->route == ROUTE_LOCAL) {
+    if (status == PARSE_DONE && request->route == ROUTE_LOCAL &&
+        block_outgrows_item(value_bytes, request->key.len, flags.client_flags != 0,
+                            limits->max_value_bytes)) {
+        request->route = route; /* memcached refuses it before it comes to its end */
+        refuse_large(request, &flags);
+    } else if (status == PARSE_DONE && request->route == ROUTE_LOCAL) {
         verdict_answer(request, find_server_error(&flags, ANSWER_BAD_CHUNK));
     } else if (status == PARSE_DONE) {
         request->quiet = flags.quiet_count > 0;

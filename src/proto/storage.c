@@ -88,10 +88,9 @@ static struct slice write_line(struct request *request, const struct storage *st
     return line_writer_end(&writer);
 }
 
-/* The block is skipped; a set must not leave the old value behind, so it becomes a delete. */
-static void refuse_large(struct request *request, const struct storage *storage)
+/* A set must not leave the old value behind, so it becomes a delete. */
+static void refuse_large(struct request *request)
 {
-    request->swallow_bytes = storage->value_bytes + 2;
     if (request->command->id != COMMAND_SET) {
         verdict_answer(request, ANSWER_TOO_LARGE);
         return;
@@ -122,11 +121,18 @@ enum parse_status storage_judge(struct request *request, struct line *line,
     request->key = line->words[WORD_KEY];
     request->wire_key = request->key;
     if (storage.value_bytes > limits->max_value_bytes) {
-        refuse_large(request, &storage);
+        request->swallow_bytes = storage.value_bytes + 2;
+        refuse_large(request);
         return PARSE_DONE;
     }
+    enum command_route route = request->route;
     enum parse_status status = block_take(request, line, storage.value_bytes);
-    if (status == PARSE_DONE && request->route != ROUTE_LOCAL) {
+    if (status == PARSE_DONE && request->route == ROUTE_LOCAL &&
+        block_outgrows_item(storage.value_bytes, request->key.len, storage.flags != 0,
+                            limits->max_value_bytes)) {
+        request->route = route; /* memcached refuses it before it comes to its end */
+        refuse_large(request);
+    } else if (status == PARSE_DONE && request->route != ROUTE_LOCAL) {
         verdict_send(request, is_sendable(request, line, &storage) ? line->whole
                                                                    : write_line(request, &storage));
     }

@@ -55,6 +55,15 @@ void block_refuse(struct request *request, const struct line *line, size_t word,
     }
 }
 
+bool block_outgrows_item(size_t value_bytes, size_t key_bytes, bool has_flags, size_t max_bytes)
+{
+    enum { HEADER_BYTES = 48, CAS_BYTES = 8, FLAGS_BYTES = 4, ENDS_BYTES = 3 };
+
+    return HEADER_BYTES + CAS_BYTES + key_bytes + (has_flags ? FLAGS_BYTES : 0) + value_bytes +
+               ENDS_BYTES >
+           max_bytes;
+}
+
 enum parse_status block_take(struct request *request, struct line *line, size_t bytes)
 {
     size_t block_bytes = bytes + 2;

@@ -37,6 +37,12 @@ MUST_CHECK bool block_read_length(const struct line *line, size_t word, size_t *
  */
 void block_refuse(struct request *request, const struct line *line, size_t word, enum answer_id id);
 
+/*
+ * True where memcached has no item for so large a value though the value alone is no larger than
+ * max_bytes: it keeps header, CAS, key, flags and value in one (1.6.18, items.c, measured).
+ */
+bool block_outgrows_item(size_t value_bytes, size_t key_bytes, bool has_flags, size_t max_bytes);
+
 /* Takes the block of that many bytes from behind the line, or says what it waits for. */
 MUST_CHECK enum parse_status block_take(struct request *request, struct line *line, size_t bytes);
 

@@ -95,6 +95,44 @@ START_TEST(swallows_a_value_over_the_limit_and_removes_the_old_one)
 }
 END_TEST
 
+/* Where its item would be too large, memcached looks no further; the limit here is 1,000 bytes. */
+START_TEST(refuses_for_its_size_what_ends_wrongly_and_fits_no_item)
+{
+    static const struct {
+        const char *line;
+        const char *sent;
+        size_t overhead; /* of memcached's item: header, CAS, key, flags, ends */
+    } cases[] = {
+        {"set k 0 0", "delete k\r\n", 60},
+        {"set k 5 0", "delete k\r\n", 64},
+        {"set k10ky 0 0", "delete k10ky\r\n", 64},
+        {"add k 0 0", "", 60},
+        {"ms k", "md k\r\n", 60},
+    };
+    const char *end = strncmp(cases[_i].line, "ms", 2) == 0 ? " F0\r\n" : "\r\n";
+
+    for (size_t excess = 0; excess < 3; excess++) {
+        size_t bytes = 1000 - cases[_i].overhead + excess;
+        char text[1100];
+        size_t consumed;
+        int len = snprintf(text, sizeof(text), "%s %zu%s%0*dab", cases[_i].line, bytes, end,
+                           (int)bytes, 0);
+        struct slice in = slice_make(text, (size_t)len);
+
+        ck_assert_int_eq(parse(in, 0, 0, &consumed), PARSE_DONE);
+        ck_assert_uint_eq(consumed, in.len);
+        ck_assert_uint_eq(request.swallow_bytes, 0);
+        check_text(request.answer, excess > 0 ? TOO_LARGE : BAD_CHUNK, in);
+        if (excess > 0 && cases[_i].sent[0] != '\0') {
+            ck_assert_int_eq(request.route, ROUTE_KEY);
+            check_text(request.line, cases[_i].sent, in);
+        } else {
+            ck_assert_int_eq(request.route, ROUTE_LOCAL);
+        }
+    }
+}
+END_TEST
+
 START_TEST(leaves_what_follows_to_the_next_call)
 {
     struct slice in = SLICE("set k 0 0 3\r\nabcdefmn\r\n");
@@ -131,6 +169,7 @@ int main(void)
     tcase_add_loop_test(tests, sends_on_a_line_every_server_reads_alike, 0, ARRAY_LEN(sent));
     tcase_add_loop_test(tests, swallows_a_value_over_the_limit_and_removes_the_old_one, 0,
                         ARRAY_LEN(large));
+    tcase_add_loop_test(tests, refuses_for_its_size_what_ends_wrongly_and_fits_no_item, 0, 5);
     tcase_add_test(tests, leaves_what_follows_to_the_next_call);
     tcase_add_test(tests, says_how_many_bytes_a_value_needs);
     suite_add_tcase(suite, tests);
