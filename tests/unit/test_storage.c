@@ -1,5 +1,7 @@
 #include "unit/request_case.h"
 
+#include <stdio.h>
+
 /* clang-format off */
 static const struct answered_case answered[] = {
     { BYTES("set\r\n"),                       "ERROR\r\n", 0, 0 },
