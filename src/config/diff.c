@@ -24,3 +24,29 @@ size_t config_diff_fixed(const struct config *before, const struct config *after
     }
     return differing;
 }
+
+void config_diff_live(const struct config *before, const struct config *after,
+                      config_on_changed *on_changed, void *arg)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+
+        if (key->section == SECTION_PROXY && (key->flags & KEY_LIVE) != 0 &&
+            (key->flags & KEY_REPEATS) == 0 && !config_value_equals(key, before, after)) {
+            on_changed(arg, NULL, key->name);
+        }
+    }
+}
+
+void config_diff_pool(const struct config_pool *before, const struct config_pool *after,
+                      config_on_changed *on_changed, void *arg)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
+
+        if (key->section == SECTION_POOL && (key->flags & KEY_REPEATS) == 0 &&
+            !config_value_equals(key, before, after)) {
+            on_changed(arg, after->name, key->name);
+        }
+    }
+}

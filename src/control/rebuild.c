@@ -115,6 +115,12 @@ static uint32_t source_resolve(void *arg, const struct address *address, struct 
     return resolver_lookup(control->resolver, address, endpoints);
 }
 
+/* A server's name is its place on the ring, whichever host has it. */
+static bool is_same_place(const struct topology_server *one, const struct topology_server *other)
+{
+    return one->server == other->server || strcmp(one->server->label, other->server->label) == 0;
+}
+
 /* Numbers of before's servers by the numbers of after's; PLACEMENT_NONE where one is new. */
 static uint32_t *match_servers(const struct topology_pool *before,
                                const struct topology_pool *after)
@@ -126,7 +132,7 @@ static uint32_t *match_servers(const struct topology_pool *before,
         for (uint32_t i = 0; i < before->server_count; i++) {
             uint32_t b = (a + i) % before->server_count; /* mostly in the same order */
 
-            if (before->servers[b].server == after->servers[a].server) {
+            if (is_same_place(&before->servers[b], &after->servers[a])) {
                 same[a] = b;
                 break;
             }
@@ -143,7 +149,7 @@ static bool lives_differ(const struct topology_pool *before, const struct topolo
     }
     for (uint32_t s = 0; s < after->server_count; s++) {
         if ((before->live[s] == STANDING_OUT) != (after->live[s] == STANDING_OUT) ||
-            before->servers[s].server != after->servers[s].server) {
+            !is_same_place(&before->servers[s], &after->servers[s])) {
             return true;
         }
     }
@@ -168,14 +174,19 @@ static double pool_moved(const struct topology_pool *before, const struct topolo
     return moved;
 }
 
-/* The same for all pools that stand in both, at most one's worth each. */
-static void say_moved(struct control *control, const struct topology *before,
-                      const struct topology *after, char *out, size_t size)
+/*
+ * The same for all pools that stand in both, at most one's worth each: counts it, and tells it in
+ * out, of size bytes, which may be none.
+ */
+static double count_moved(struct control *control, const struct topology *before,
+                          const struct topology *after, char *out, size_t size)
 {
+    double sum = 0;
     size_t at = 0;
 
-    control->changes.moved = 0;
-    out[0] = '\0';
+    if (size > 0) {
+        out[0] = '\0';
+    }
     for (uint32_t a = 0; a < after->pool_count; a++) {
         for (uint32_t b = 0; b < before->pool_count; b++) {
             double moved;
@@ -188,13 +199,14 @@ static void say_moved(struct control *control, const struct topology *before,
             if (moved <= 0) {
                 continue;
             }
-            control->changes.moved += moved / after->pool_count;
-            control->changes.moved_sum += moved / after->pool_count;
-            n = snprintf(out + at, size - at, "%s%.2f %% of pool %s's keys move",
+            sum += moved / after->pool_count;
+            n = snprintf(size > 0 ? out + at : NULL, size - at, "%s%.2f %% of pool %s's keys move",
                          at == 0 ? "; " : ", ", moved * 100, after->pools[a].name);
             at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
         }
     }
+    control->changes.moved_sum += sum;
+    return sum;
 }
 
 /* Workers hold a removed socket until its clients are served; nobody else shall wait at it. */
@@ -229,8 +241,12 @@ bool rebuild_publish(struct control *control, const struct config *config, char 
     if (topology == NULL) {
         return false;
     }
-    if (moved != NULL && control->slot.current != NULL) {
-        say_moved(control, control->slot.current, topology, moved, moved_size);
+    if (control->slot.current != NULL) {
+        double sum = count_moved(control, control->slot.current, topology, moved, moved_size);
+
+        if (sum > 0 || config != control->config) { /* the steps of a return are one change */
+            control->changes.moved = sum;
+        }
     }
     if (control->slot.current != NULL) {
         shut_removed(control->slot.current, topology);

@@ -35,16 +35,30 @@ static void on_fixed(void *arg, const char *key)
     say(arg, LOG_LEVEL_WARN, "%s differs, but takes effect only at the next start", key);
 }
 
-/* True where pool has the same server under the same name and weight. */
-static bool has_server(const struct config_pool *pool, const struct config_server *server)
+static const struct config_server *find_server(const struct config_pool *pool, const char *label)
 {
     for (size_t i = 0; i < pool->server_count; i++) {
-        if (address_equals(&pool->servers[i].address, &server->address) &&
-            strcmp(pool->servers[i].label, server->label) == 0) {
-            return true;
+        if (strcmp(pool->servers[i].label, label) == 0) {
+            return &pool->servers[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+/* The server of pool that server was called before or is called after; NULL: it kept its name. */
+static const struct config_server *find_renamed(const struct config_pool *pool,
+                                                const struct config_pool *servers_pool,
+                                                const struct config_server *server)
+{
+    for (size_t i = 0; i < pool->server_count; i++) {
+        const struct config_server *other = &pool->servers[i];
+
+        if (address_equals(&other->address, &server->address) &&
+            find_server(servers_pool, other->label) == NULL) {
+            return other;
+        }
+    }
+    return NULL;
 }
 
 static const struct config_pool *find_pool(const struct config *config, const char *name)
@@ -57,16 +71,62 @@ static const struct config_pool *find_pool(const struct config *config, const ch
     return NULL;
 }
 
-/* Names the servers of one that are not in the other. */
-static void say_servers(struct evbuffer *out, const struct config_pool *one,
-                        const struct config_pool *other, const char *what)
+/* What is different about a server of the same name. */
+static void say_server(struct evbuffer *out, const char *pool, const struct config_server *before,
+                       const struct config_server *after)
 {
-    for (size_t i = 0; i < one->server_count; i++) {
-        if (!has_server(other, &one->servers[i])) {
-            say(out, LOG_LEVEL_NOTICE, "pool %s: server %s %s", one->name, one->servers[i].label,
-                what);
+    char was[ADDRESS_TEXT_MAX];
+    char is[ADDRESS_TEXT_MAX];
+
+    if (!address_equals(&before->address, &after->address)) {
+        say(out, LOG_LEVEL_NOTICE,
+            "pool %s: server %s is at %s instead of %s: its keys stay with it, and a new host "
+            "begins without them",
+            pool, after->label, address_format(&after->address, is, sizeof(is)),
+            address_format(&before->address, was, sizeof(was)));
+    }
+    if (before->weight != after->weight) {
+        say(out, LOG_LEVEL_NOTICE, "pool %s: server %s has weight %g instead of %g", pool,
+            after->label, after->weight, before->weight);
+    }
+}
+
+static void say_servers(struct evbuffer *out, const struct config_pool *before,
+                        const struct config_pool *after)
+{
+    for (size_t i = 0; i < before->server_count; i++) {
+        const struct config_server *server = &before->servers[i];
+        const struct config_server *now = find_server(after, server->label);
+
+        if (now != NULL) {
+            say_server(out, before->name, server, now);
+        } else if ((now = find_renamed(after, before, server)) != NULL) {
+            say(out, LOG_LEVEL_NOTICE,
+                "pool %s: server %s is called %s now, which is another one on the ring",
+                before->name, server->label, now->label);
+        } else {
+            say(out, LOG_LEVEL_NOTICE, "pool %s: server %s removed", before->name, server->label);
         }
     }
+    for (size_t i = 0; i < after->server_count; i++) {
+        const struct config_server *server = &after->servers[i];
+
+        if (find_server(before, server->label) == NULL &&
+            find_renamed(before, after, server) == NULL) {
+            say(out, LOG_LEVEL_NOTICE, "pool %s: server %s added", after->name, server->label);
+        }
+    }
+}
+
+static void on_changed_of_pool(void *arg, const char *pool, const char *key)
+{
+    say(arg, LOG_LEVEL_NOTICE, "pool %s: %s changed", pool, key);
+}
+
+static void on_changed(void *arg, const char *pool, const char *key)
+{
+    (void)pool;
+    say(arg, LOG_LEVEL_NOTICE, "%s changed", key);
 }
 
 static const struct config_listen *find_listen(const struct config_pool *pool,
@@ -120,17 +180,18 @@ static void say_changes(struct evbuffer *out, const struct config *before,
             say(out, LOG_LEVEL_NOTICE, "pool %s removed", before->pools[p].name);
             continue;
         }
-        say_servers(out, &before->pools[p], pool, "removed");
-        say_servers(out, pool, &before->pools[p], "added");
+        say_servers(out, &before->pools[p], pool);
         say_listens(out, &before->pools[p], pool, "removed");
         say_listens(out, pool, &before->pools[p], "added");
         say_allows(out, &before->pools[p], pool);
+        config_diff_pool(&before->pools[p], pool, on_changed_of_pool, out);
     }
     for (size_t p = 0; p < after->pool_count; p++) {
         if (find_pool(before, after->pools[p].name) == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s added", after->pools[p].name);
         }
     }
+    config_diff_live(before, after, on_changed, out);
 }
 
 /* Wants, or no longer wants, the names of config looked up. */

@@ -386,12 +386,13 @@ void backend_cut(struct backend *backend)
                    pipeline_leave_ghost(backend, before, leg)) {
             before = before != NULL ? before->next : backend->first;
             count(&backend->worker->counters, COUNTER_RETRIES);
+            count_server(backend->set->counters, SERVER_RETRIES, 1);
             reroute(leg);
         } else {
             if (leg->exchange->command->id == COMMAND_FLUSH_ALL) {
                 standin_promise_flush(backend->set, leg);
             } else {
-                exchange_leg_failed(leg, LEG_DOWN);
+                exchange_leg_failed(leg, LEG_CUT_OFF);
             }
             before = leg;
         }

@@ -459,7 +459,7 @@ static void count_retry(struct leg *leg)
 static bool retry(struct leg *leg, enum leg_cause cause)
 {
     struct exchange *exchange = leg->exchange;
-    bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED;
+    bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED || cause == LEG_CUT_OFF;
     bool is_unreached = cause == LEG_REFUSED || cause == LEG_UNREACHABLE ||
                         cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
                         cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED ||

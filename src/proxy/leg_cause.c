@@ -21,6 +21,7 @@ static const struct {
     [LEG_REMOVED] = {"removed", "removed from the configuration"},
     [LEG_SKIPPED] = {"skipped", "server is out"},
     [LEG_DOWN] = {"down", "server is down"},
+    [LEG_CUT_OFF] = {"cut_off", "taken out before it answered"},
     [LEG_NO_SERVER] = {"no_server", "no server is live"},
     [LEG_NO_POOL] = {"no_pool", "no pool takes this key"},
 };

@@ -21,7 +21,8 @@ enum leg_cause {
     LEG_NO_DESCRIPTOR, /* the proxy has no descriptor left for a connection */
     LEG_REMOVED,       /* the server was taken out of the configuration */
     LEG_SKIPPED,       /* flush_all, stats: an out server is not asked, and that is no failure */
-    LEG_DOWN,          /* known to be down: fails fast */
+    LEG_DOWN,          /* known to be down: fails fast, was not asked */
+    LEG_CUT_OFF,       /* asked, and taken out: it may have been carried out */
     LEG_NO_SERVER,     /* every server of the pool is down */
     LEG_NO_POOL,       /* no pool takes this key */
     LEG_CAUSES,

@@ -301,7 +301,12 @@ class ByHand(ProxyTest):
         daemon, _ = self.pool_of(2, pool=QUICK)
         daemon.admin('eject s2 for 1s')
         daemon.wait_state('s2', 'ejected')
+        gone = int(daemon.admin_stats()['keys_moved_ppm'])
+        self.assertGreater(gone, 300000)
         daemon.wait_state('s2', 'live', 20)
+        stats = daemon.admin_stats()  # the same keys moved back
+        self.assertEqual(int(stats['keys_moved_ppm']), gone)
+        self.assertAlmostEqual(int(stats['keys_moved_sum_ppm']), 2 * gone, delta=2)
 
     def test_unknown_names_are_refused_with_a_line(self):
         daemon, _ = self.pool_of(2)

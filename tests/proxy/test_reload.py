@@ -1,6 +1,7 @@
 """Reload (cases 35 and 36): nothing lost, nothing half taken over."""
 
 import os
+import re
 import signal
 
 from harness import (Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main, never_answer,
@@ -47,6 +48,34 @@ class Reload(ProxyTest):
         self.reload_and_wait(daemon)
         self.assertEqual(self.hits(daemon), 1000 - mine)
         self.assertNotIn('s2', daemon.members())
+
+    def test_the_answer_says_what_changed(self):
+        daemon, servers = self.pool_of(3)
+        text = open(daemon.conf, encoding='utf-8').read()
+        edits = (
+            (lambda t: t, ['done, generation N; no key moves']),
+            (lambda t: t.replace('name=s2', 'name=s2 weight=2'),
+             ['pool main: server s2 has weight 2 instead of 1', 'done, generation N; X % of pool main\'s keys move']),
+            (lambda t: t.replace('name=s2', 'name=other'),
+             ['pool main: server s2 is called other now, which is another one on the ring',
+              'done, generation N; X % of pool main\'s keys move']),
+            (lambda t: t.replace(servers[1].address, '127.0.0.1:1'),
+             ['pool main: server s2 is at 127.0.0.1:1 instead of %s: its keys stay with it, '
+              'and a new host begins without them' % servers[1].address, 'done, generation N; no key moves']),
+            (lambda t: t.replace('[pool main]', 'max_clients = 77\n[pool main]\nrejoin = flush\nfall = 9'),
+             ['pool main: fall changed', 'pool main: rejoin changed', 'max_clients changed',
+              'done, generation N; no key moves']),
+        )
+        for edit, said in edits:
+            for now in (edit(text), text):
+                with open(daemon.conf, 'w', encoding='utf-8') as file:
+                    file.write(now)
+                lines = [re.sub(r'generation \d+', 'generation N', re.sub(r'[\d.]+ %', 'X %', line))
+                         for line in daemon.admin('reload')]
+                if now == edit(text):
+                    self.assertEqual([line for line in lines if line != 'OK'], said)
+        moved = [line for line in daemon.admin('events') if "pool main's keys move" in line]
+        self.assertEqual(len(moved), 4)
 
     def test_a_new_address_under_an_old_name_moves_no_key(self):
         daemon, servers = self.pool_of(3)
