@@ -71,6 +71,7 @@ static void switch_to(int fd, bool to_syslog, char *path)
     log_fd = fd;
     is_syslog = to_syslog;
     file_path = path;
+    is_torn = false; /* what was begun elsewhere */
 }
 
 void log_to_stderr(void)

@@ -86,8 +86,12 @@ static bool set_timer(struct poller *poller, uint64_t until_us)
     if (poller->timer_at_us <= until_us) {
         return true;
     }
+    if (timerfd_settime(poller->timer.fd, TFD_TIMER_ABSTIME, &at, NULL) == -1) {
+        poller->timer_at_us = UINT64_MAX; /* what was set before may still go off: no harm */
+        return false;
+    }
     poller->timer_at_us = until_us;
-    return timerfd_settime(poller->timer.fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
+    return true;
 }
 
 void poller_wait(struct poller *poller, uint64_t until_us)

@@ -25,9 +25,11 @@ bool admit_peer(struct control *control, const struct config_listen *listen, con
     if (admit_allows(listen, fd)) {
         return true;
     }
+    if (getpeername(fd, &peer.at.any, &peer.len) == -1) {
+        return false; /* gone, from wherever it was */
+    }
     control->denied++;
-    if (getpeername(fd, &peer.at.any, &peer.len) == 0 &&
-        log_limit_pass(&control->denied_log, &skipped)) {
+    if (log_limit_pass(&control->denied_log, &skipped)) {
         log_warn("%s: %s refused: its network is not allowed (%llu more since the last such line)",
                  key, endpoint_format(&peer, from, sizeof(from)), (unsigned long long)skipped);
     }

@@ -296,6 +296,11 @@ bool reload_run(struct control *control, struct evbuffer *out)
     char error[600] = "out of memory";
     char moved[256] = "";
 
+    if (control->is_stopping) {
+        say(out, LOG_LEVEL_WARN, "the proxy is stopping: nothing is reloaded");
+        count_attempt(control, false);
+        return false;
+    }
     if (before->path == NULL) {
         say(out, LOG_LEVEL_WARN, "there is no configuration file: nothing to reload");
         count_attempt(control, false);

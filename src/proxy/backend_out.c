@@ -179,7 +179,7 @@ static void flush(struct backend *backend)
             n = 0;
         }
         if (n == -1) {
-            backend_fail(backend, backend_cause_of_errno(errno));
+            backend_ended(backend, backend_cause_of_errno(errno));
             return;
         }
         count_write(backend, (size_t)n, advance(backend, (size_t)n));

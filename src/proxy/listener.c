@@ -12,7 +12,8 @@
 
 enum {
     ACCEPTS_A_TICK = 64,
-    SPREAD = 2, /* a worker keeps a new client unless another holds so many fewer */
+    FINISH_ROUNDS = 128, /* more than a backlog holds */
+    SPREAD = 2,          /* a worker keeps a new client unless another holds so many fewer */
 };
 
 static void on_ready(struct watch *watch, uint32_t events);
@@ -110,9 +111,12 @@ void listener_deny(struct listener *listener, int fd)
     char here[ADDRESS_TEXT_MAX];
     uint64_t skipped;
 
+    if (getpeername(fd, &peer.at.any, &peer.len) == -1) {
+        close(fd); /* gone, from wherever it was */
+        return;
+    }
     count(&worker->counters, COUNTER_CLIENTS_DENIED);
-    if (getpeername(fd, &peer.at.any, &peer.len) == 0 &&
-        log_limit_pass(&worker->denied_log, &skipped)) {
+    if (log_limit_pass(&worker->denied_log, &skipped)) {
         log_warn("client %s refused: listen %s does not allow its network (%llu more since the "
                  "last such line)",
                  endpoint_format(&peer, from, sizeof(from)),
@@ -148,12 +152,19 @@ static struct worker *least_loaded(struct worker *worker)
     return mine >= fewest + SPREAD ? best : worker;
 }
 
+/* What was announced does not come. */
+static void take_back(struct worker *to)
+{
+    atomic_fetch_sub(&to->arriving, 1);
+    mailbox_wake(&to->mailbox); /* it may be waiting for nothing else */
+}
+
 static void hand_over(struct worker *to, struct listener *listener, int fd)
 {
     struct worker_client_mail *mail = malloc(sizeof(*mail));
 
     if (mail == NULL) {
-        atomic_fetch_sub(&to->arriving, 1);
+        take_back(to);
         atomic_fetch_sub_explicit(&to->all->clients, 1, memory_order_relaxed);
         close(fd);
         return;
@@ -167,9 +178,12 @@ static void hand_over(struct worker *to, struct listener *listener, int fd)
 /* True where the worker has not stopped, and will not before it has seen what is handed over. */
 static bool announce(struct worker *to)
 {
+    if (atomic_load(&to->all->is_draining)) {
+        return false;
+    }
     atomic_fetch_add(&to->arriving, 1);
     if (atomic_load(&to->all->is_draining)) { /* set before a worker looks whether it may stop */
-        atomic_fetch_sub(&to->arriving, 1);
+        take_back(to);
         return false;
     }
     return true;
@@ -198,12 +212,14 @@ static bool accept_some(struct listener *listener)
         struct worker *to;
 
         if (peer == -1) {
-            if (errno == EINVAL) {
+            int error = errno;
+
+            if (error == EINVAL) {
                 listener_stop(listener); /* the socket was shut: the proxy stops */
-            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                pause_accepting(listener, errno);
+            } else if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+                pause_accepting(listener, error);
             }
-            return errno == ECONNABORTED || errno == EINTR; /* else none is left */
+            return error == ECONNABORTED || error == EINTR; /* else none is left */
         }
         if (!listener_admits(listener, peer)) {
             listener_deny(listener, peer);
@@ -233,7 +249,8 @@ static void on_ready(struct watch *watch, uint32_t events)
 
 void listener_finish(struct listener *listener)
 {
-    while (listener->watch.fd != -1 && accept_some(listener)) {
+    /* others may go on connecting meanwhile: once over the backlog is enough */
+    for (int i = 0; i < FINISH_ROUNDS && listener->watch.fd != -1 && accept_some(listener); i++) {
     }
     listener_stop(listener);
 }

@@ -35,7 +35,7 @@ void listener_resume(struct listener *listener);
 /* True where the listen line's allow names the network of fd's peer, or names none. */
 bool listener_admits(const struct listener *listener, int fd);
 
-/* Says so to one that is not admitted, counts it, and closes fd. */
+/* Says so to one that is not admitted, counts it where it is still there, and closes fd. */
 void listener_deny(struct listener *listener, int fd);
 
 /*

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, accepts, answer_after, main, never_answer, pause_process,
+from harness import (TIME_FACTOR, ProxyTest, accepts, answer_after, free_port, main, never_answer, pause_process,
                      proxy_only, wait_until)
 
 
@@ -39,6 +39,23 @@ class Draining(ProxyTest):
                 self.assertEqual(client.read_line(), b'STORED\r\n')
                 self.assertEqual(client.read_until_closed(), b'')
             self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
+
+    def test_nothing_is_reloaded_any_more(self):
+        server = self.scripted(never_answer, name='s1')
+        daemon = self.ketamad([server], proxy={'drain_timeout': '20s'}, pool={'request_timeout': '20s'})
+        with daemon.client() as client:
+            client.send(b'get k\r\n')
+            wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')
+            more = '127.0.0.1:%d' % free_port()
+            daemon.send_signal(signal.SIGTERM)
+            wait_until(lambda: not accepts(daemon.address), None, 'the listener to close')
+            text = open(daemon.conf, encoding='utf-8').read()
+            with open(daemon.conf, 'w', encoding='utf-8') as file:
+                file.write(text + 'listen = %s\n' % more)
+            self.assertEqual(daemon.admin('reload')[-1][:5], 'ERROR')
+            self.assertFalse(accepts(more))
+            daemon.send_signal(signal.SIGTERM)
+        self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
 
     def test_under_load_no_reply_is_cut_off(self):
         daemon, _ = self.pool_of(3)

@@ -8,7 +8,8 @@ import signal
 import socket
 import stat
 
-from harness import Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, proxy_only, unittest, wait_until
+from harness import Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, pause_process,
+                     proxy_only, unittest, wait_until
 
 DENIED = b'ERROR this address is not allowed here\r\n'
 
@@ -37,6 +38,16 @@ class Allow(ProxyTest):
     def allowing(self, allow, **options):
         listen = '127.0.0.1:%d allow=%s' % (free_port(), allow)
         return self.ketamad([self.memcached('s1')], listens=[listen], **options)
+
+    def test_who_is_gone_already_is_not_counted_as_refused(self):
+        """As health checks of load balancers are, which connect and reset."""
+        daemon = self.allowing('127.0.0.0/16')
+        pause_process(daemon.pid)
+        for _ in range(50):
+            self.client(daemon.address).reset()
+        daemon.send_signal(signal.SIGCONT)
+        self.assertEqual(daemon.ask(b'get k\r\n'), b'END\r\n')
+        self.assertEqual(self.counts(daemon), (0, 0))
 
     def counts(self, daemon):
         stats = daemon.admin_stats()
