@@ -8,8 +8,8 @@ import signal
 import socket
 import stat
 
-from harness import Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, pause_process,
-                     proxy_only, unittest, wait_until
+from harness import (Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, pause_process,
+                     proxy_only, unittest, wait_until)
 
 DENIED = b'ERROR this address is not allowed here\r\n'
 
