@@ -174,10 +174,22 @@ static void print_as_json(char *answer)
     json_end(&json);
 }
 
-static bool is_refusal(const char *answer)
+static bool is_error_line(const char *line)
 {
-    return strncmp(answer, "ERROR", 5) == 0 || strncmp(answer, "CLIENT_ERROR", 12) == 0 ||
-           strncmp(answer, "SERVER_ERROR", 12) == 0;
+    return strncmp(line, "ERROR", 5) == 0 || strncmp(line, "CLIENT_ERROR", 12) == 0 ||
+           strncmp(line, "SERVER_ERROR", 12) == 0;
+}
+
+/* An error is the first line or, behind what is wrong, the last. */
+static bool is_refusal(const char *answer, size_t len)
+{
+    while (len > 0 && (answer[len - 1] == '\n' || answer[len - 1] == '\r')) {
+        len--;
+    }
+    while (len > 0 && answer[len - 1] != '\n') {
+        len--;
+    }
+    return is_error_line(answer) || is_error_line(answer + len);
 }
 
 /* Passes on what comes until either side has enough. */
@@ -216,7 +228,7 @@ static enum cli_exit ask_once(const struct cli_arguments *arguments, const char 
         answer = read_answer(fd, &len);
     }
     if (answer != NULL) {
-        status = is_refusal(answer) ? CLI_NO : CLI_DONE;
+        status = is_refusal(answer, len) ? CLI_NO : CLI_DONE;
         if (arguments->as_json) {
             print_as_json(answer);
         } else {

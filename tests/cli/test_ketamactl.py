@@ -230,6 +230,18 @@ class Admin(Case):
         address, _ = self.serve(b"ERROR unknown command\r\n")
         self.assertEqual(run("-a", address, "foo")[0], 1)
 
+    def test_a_refusal_behind_its_reasons_exits_1(self):
+        answer = b"a.conf:3: fall: \"x\" is no number\r\nfailed: nothing has changed\r\nERROR nothing has changed\r\n"
+        for flags in ((), ("--json",)):
+            address, _ = self.serve(answer)
+            status, out, _ = run(*flags, "-a", address, "reload")
+            self.assertEqual(status, 1, flags)
+            self.assertIn("ERROR nothing has changed", out)
+
+    def test_an_answer_that_only_speaks_of_errors_exits_0(self):
+        address, _ = self.serve(b"# an\r\nERROR in a line\r\nEND\r\n")
+        self.assertEqual(run("-a", address, "events")[0], 0)
+
     def test_stats_as_json(self):
         address, _ = self.serve(b"STAT a 1\r\nSTAT v 1.2.3\r\nEND\r\n")
         self.assertEqual(json.loads(run("--json", "-a", address, "stats")[1]),
