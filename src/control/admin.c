@@ -116,14 +116,14 @@ static void on_readable(struct bufferevent *stream, void *arg)
 
     while (!session->is_ending && !session->is_waiting &&
            (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
-        watch_stop(session->admin->control, session);
-        if (answer_http(session, line, len)) {
+        if (watch_is_on(session->admin->control, session)) { /* the line only ends it */
+            watch_stop(session->admin->control, session);
+            evbuffer_add_printf(out, "END\r\n");
+        } else if (answer_http(session, line, len)) {
             session->is_ending = true;
             evbuffer_drain(in, evbuffer_get_length(in));
-            reserve_free(line);
-            break;
-        }
-        if (!admin_command_run(session->admin->control, session, slice_make(line, len), out)) {
+        } else if (!admin_command_run(session->admin->control, session, slice_make(line, len),
+                                      out)) {
             session->is_ending = true;
         }
         reserve_free(line);

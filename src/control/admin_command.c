@@ -79,6 +79,7 @@ const struct admin_row admin_rows[] = {
     {"top", "", "rates over the last second", admin_top_run, NULL},
     {"watch", "[FILTER]", "requests as they are answered, until a line is sent", watch_run,
      "FILTER is a text that the line shown must hold, or us>N for requests slower than N us.\r\n"
+     "The line that ends it is no command itself; END follows.\r\n"
      "Where more are answered than can be shown, some are left out and counted."},
     {"slow", "", "the slowest requests of the last ten minutes", watch_slow_run,
      "Brought up to date once a second; requests of less than 1 ms are not kept."},

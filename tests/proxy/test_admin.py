@@ -95,8 +95,19 @@ class AdminCommands(ProxyTest):
                 thread.join()
             self.assertRegex(line, rb'^\S+Z 127\.0\.0\.1:\d+ get w%01%7F%FFk{10} s\d \d+us \d+b miss\r\n$')
             client.send(b'\r\nversion\r\n')
-            while not line.startswith(b'VERSION'):
+            while b' get ' in line or b' set ' in line or line.startswith(b'# '):
                 line = client.read_line()
+            self.assertEqual(line, b'END\r\n')
+            self.assertRegex(client.read_line(), rb'^VERSION ')
+
+    def test_the_line_that_ends_watch_is_no_command(self):
+        for line in (b'', b'foo', b'stats', b'quit', b'watch', b'GET / HTTP/1.1'):
+            with Client(self.daemon.admin_address) as client:
+                client.send(b'watch nothing-has-this\r\n')
+                self.assertRegex(client.read_line(), rb'^# ')
+                client.send(line + b'\r\nversion\r\n')
+                self.assertEqual(client.read_line(), b'END\r\n', line)
+                self.assertRegex(client.read_line(), rb'^VERSION ', line)
 
     def test_watch_filters(self):
         with Client(self.daemon.admin_address) as client:
