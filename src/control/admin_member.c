@@ -21,7 +21,9 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     char next[32] = "-";
     const char *name_error = resolver_error(member->control->resolver, &member->server->address);
 
-    if (health->next_probe_at_us != HEALTH_NEVER) {
+    if (prober_is_busy(member->prober)) {
+        snprintf(next, sizeof(next), "now"); /* health has planned for no answer at all */
+    } else if (health->next_probe_at_us != HEALTH_NEVER) {
         uint64_t at_us = health->next_probe_at_us;
 
         snprintf(next, sizeof(next), "%.1fs", (double)(at_us > now_us ? at_us - now_us : 0) / 1e6);

@@ -128,6 +128,15 @@ class AdminCommands(ProxyTest):
                 stopping.set()
                 thread.join()
 
+    def test_servers_shows_a_probe_under_way(self):
+        daemon, servers = self.pool_of(1, pool={'probe_interval': '50ms', 'probe_timeout': '60s'})
+        servers[0].pause()
+        line = wait_until(lambda: [line for line in daemon.admin('servers') if 'next_probe=now ' in line], None,
+                          'a probe to be under way')[0]
+        self.assertIn(' state=live ', line)
+        servers[0].resume()
+        wait_until(lambda: re.search(r' next_probe=0\.\ds ', daemon.admin('servers')[0]), None, 'the next one to be due')
+
     def test_slow_shows_the_slowest(self):
         self.servers[0].pause()
         key = keys_of('s1')[0]
