@@ -44,6 +44,12 @@ static void add_server(struct evbuffer *out, const struct member *member, double
                         is_live ? "" : health_cause_text(health->cause));
     evbuffer_add_printf(out, " last_error=\"%s\"",
                         health->counted_us != 0 ? health_cause_text(health->last_cause) : "");
+    if (health->ejected_until_us != 0 && health->ejected_until_us != HEALTH_NEVER) {
+        uint64_t end_us = health->ejected_until_us;
+
+        evbuffer_add_printf(out, " out_for=%.1fs",
+                            (double)(end_us > now_us ? end_us - now_us : 0) / 1e6);
+    }
     if (name_error != NULL) {
         evbuffer_add_printf(out, " name_error=\"%s\"", name_error);
     }
@@ -123,6 +129,9 @@ bool admin_member_restore(struct admin_call *call)
     struct member *member = named(call, &arguments, "restore NAME");
 
     if (member != NULL) {
+        if (member->phase == MEMBER_LIVE && !member->is_tainted) {
+            evbuffer_add_printf(call->out, "server %s was live already\r\n", member->server->label);
+        }
         member_restore(member);
         evbuffer_add_printf(call->out, "OK\r\n");
     }

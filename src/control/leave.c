@@ -2,6 +2,7 @@
 #include "control/leave.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "control/event_log.h"
 #include "control/rebuild.h"
 #include "control/return.h"
@@ -61,9 +62,18 @@ static bool may_be_replaced(const struct member *member, uint32_t live)
 /* The server is out, and the topology says so. */
 static void tell_out(struct member *member, const char *moved)
 {
+    const char *label = member->server->label;
+    char wish[MEMBER_WISH_MAX];
+
     member->control->changes.ejections += member->is_gate_open ? 0 : 1;
-    event_log_add(member->control, "server %s is %s: %s%s", member->server->label,
-                  member_state_text(member), health_cause_text(member->health.cause), moved);
+    if (!health_is_held_out(&member->health)) {
+        event_log_add(member->control, "server %s is %s: %s%s", label, member_state_text(member),
+                      health_cause_text(member->health.cause), moved);
+    } else {
+        event_log_add(member->control, "server %s is %s%s%s", label,
+                      member->is_gate_open && !member->health.is_draining ? "down, " : "",
+                      member_wish_text(member, wish), moved);
+    }
     if (member->health.may_rejoin) {
         return_begin(member);
     }
@@ -162,6 +172,10 @@ void leave_begin(struct member *member)
     member->out_since_us = clock_us();
     member->has_restarted = false;
     return_stop_replay(member);
+    if (live == 1 && health_is_held_out(&member->health)) {
+        log_warn("server %s was the last live one of pool %s, and the operator takes it out",
+                 member->server->label, member->server->pool_name);
+    }
     if (may_be_replaced(member, live)) {
         begin_leaving(member);
     } else {

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/units.h"
+#include "control/event_log.h"
 #include "control/leave.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
@@ -90,6 +92,19 @@ const char *member_state_text(const struct member *member)
         return "drained";
     }
     return member->is_gate_open ? "down" : "ejected";
+}
+
+char *member_wish_text(const struct member *member, char *out)
+{
+    char duration[UNITS_TEXT_MAX];
+
+    if (member->health.is_draining || member->ejected_for_us == 0) {
+        snprintf(out, MEMBER_WISH_MAX, "%s", health_cause_text(member->health.cause));
+    } else {
+        snprintf(out, MEMBER_WISH_MAX, "%s for %s", health_cause_text(member->health.cause),
+                 units_format_duration(member->ejected_for_us / 1000, duration));
+    }
+    return out;
 }
 
 uint64_t member_keys_to_delete(const struct member *member)
@@ -234,18 +249,32 @@ void member_on_verdict(struct control *control, struct verdict_mail *mail)
     server_put(mail->server);
 }
 
+/* One that leaves says so once it is out; one that was out before, here. */
+static void hold_out(struct member *member, const struct health_event *event)
+{
+    bool was_in = member->phase == MEMBER_LIVE || member->phase == MEMBER_LEAVING;
+    char wish[MEMBER_WISH_MAX];
+
+    apply(member, event);
+    if (!was_in) {
+        event_log_add(member->control, "server %s was out already; it is %s", member->server->label,
+                      member_wish_text(member, wish));
+    }
+}
+
 void member_eject(struct member *member, uint64_t for_us)
 {
     struct health_event event = {.kind = HEALTH_EJECT, .for_us = for_us};
 
-    apply(member, &event);
+    member->ejected_for_us = for_us;
+    hold_out(member, &event);
 }
 
 void member_drain(struct member *member)
 {
     struct health_event event = {.kind = HEALTH_DRAIN};
 
-    apply(member, &event);
+    hold_out(member, &event);
 }
 
 void member_restore(struct member *member)

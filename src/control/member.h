@@ -38,12 +38,14 @@ struct member {
     uint64_t out_since_us;   /* when it last stopped being live */
     unsigned surrenders_due; /* workers that have not answered yet ... */
     uint32_t ticket;         /* ... what they were asked last */
+    uint64_t ejected_for_us; /* as the operator said last; 0: until restored */
     bool has_left;           /* LEAVING: every worker knows */
     bool is_gate_open;       /* OUT: nobody may stand in, so its requests fail */
     bool has_restarted;      /* since it left: its process is another one, and empty */
     bool is_tainted;         /* stand-ins hold keys of its that could not be noted */
     bool has_debts;          /* stand-ins still have to lose its keys */
     bool needs_flush;
+    bool was_flushed;                /* since it began to return */
     struct journal_entry *deletes;   /* keys to be deleted from it */
     struct journal_entry *replaying; /* those of them that are on the way */
     bool is_flushing;
@@ -71,6 +73,11 @@ enum server_standing member_standing(const struct member *member, struct topolog
 
 /* "live", "leaving", "ejected", "down", "replaying", "joining", "drained". */
 const char *member_state_text(const struct member *member);
+
+enum { MEMBER_WISH_MAX = 80 };
+
+/* "ejected by the operator for 5s", of one that is held out; returns out. */
+char *member_wish_text(const struct member *member, char *out);
 
 /* How many keys are noted to be deleted from it before it takes traffic again. */
 uint64_t member_keys_to_delete(const struct member *member);

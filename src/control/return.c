@@ -10,6 +10,7 @@
 #include "control/step.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -97,8 +98,11 @@ static void on_replayed(void *arg, bool is_done)
         member->needs_flush = false;
         if (member->phase != MEMBER_LIVE) {
             free_entries(&member->deletes);
-            event_log_add(member->control, "server %s was flushed before its return",
-                          member->server->label);
+            if (!member->was_flushed) { /* once more while its requests are held is no news */
+                event_log_add(member->control, "server %s was flushed before its return",
+                              member->server->label);
+            }
+            member->was_flushed = true;
         }
     }
     begin_replay(member); /* what came meanwhile, or the next step */
@@ -150,16 +154,19 @@ static void become_live(struct member *member)
 {
     uint64_t out_ms = (clock_us() - member->out_since_us) / 1000;
     char moved[96] = "";
+    char deleted[64] = "";
 
+    if (!member->was_flushed) {
+        snprintf(deleted, sizeof(deleted), ", %" PRIu64 " key%s deleted from it",
+                 member->delete_count, member->delete_count == 1 ? "" : "s");
+    }
     step_to(member, MEMBER_LIVE);
     member->has_debts = member->owed != NULL || leave_pool_has_debts(member);
     rebuild_standing(member->control, moved, sizeof(moved));
     member->control->changes.rejoins++;
-    event_log_add(
-        member->control,
-        "server %s is live again after %" PRIu64 ".%03u s, %" PRIu64 " keys deleted from it%s%s",
-        member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000), member->delete_count,
-        member->has_restarted ? " (it was restarted empty)" : "", moved);
+    event_log_add(member->control, "server %s is live again after %" PRIu64 ".%03u s%s%s%s",
+                  member->server->label, out_ms / 1000, (unsigned)(out_ms % 1000), deleted,
+                  member->has_restarted ? " (it was restarted empty)" : "", moved);
     member->delete_count = 0;
     member_rejoined(member);
     settle_debts(member);
@@ -236,20 +243,30 @@ static void ask_uptime(struct member *member)
     prober_uptime(member->prober, endpoints, count, member->rules.probe_timeout_us);
 }
 
+static const char *reason_to_return(const struct member *member)
+{
+    if (member->health.is_restored) {
+        return "is restored by the operator";
+    }
+    return member->health.cause == HEALTH_EJECTED ? "has been out for the time the operator said"
+                                                  : "is well again";
+}
+
 void return_begin(struct member *member)
 {
     if (member->phase != MEMBER_OUT) {
         return;
     }
     step_to(member, MEMBER_RETURNING);
+    member->was_flushed = false;
     if (member->pool->rejoin == REJOIN_KEEP) {
         free_entries(&member->deletes);
         step_allow_ms(member, LATE_MAX_MS);
         step_ask_workers(member, SURRENDER_NOTES_AT_ONCE, false); /* a flush_all is kept too */
         return;
     }
-    event_log_add(member->control, "server %s is well again; it is brought up to date",
-                  member->server->label);
+    event_log_add(member->control, "server %s %s; it is brought up to date", member->server->label,
+                  reason_to_return(member));
     step_allow_ms(member, LATE_MAX_MS);
     ask_uptime(member);
 }

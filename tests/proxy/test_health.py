@@ -1,5 +1,6 @@
 """Health, ejection and names (cases 17 to 29)."""
 
+import re
 import time
 
 from harness import (TIME_FACTOR, Client, ProxyTest, ScriptedServer, answer_like_memcached, has_admin, keys_of, main,
@@ -307,6 +308,69 @@ class ByHand(ProxyTest):
         stats = daemon.admin_stats()  # the same keys moved back
         self.assertEqual(int(stats['keys_moved_ppm']), gone)
         self.assertAlmostEqual(int(stats['keys_moved_sum_ppm']), 2 * gone, delta=2)
+
+    def events(self, daemon, pattern):
+        return [line.split(' ', 1)[1] for line in daemon.admin('events') if re.search(pattern, line)]
+
+    def test_the_log_says_once_what_the_operator_did(self):
+        daemon, _ = self.pool_of(3, pool=dict(QUICK, rejoin='flush'))
+        for command, state, said in (('eject main/s2', 'ejected', r'server s2 is ejected by the operator; \S+ % of .*'),
+                                     ('eject s2 for 90s', 'ejected',
+                                      r'server s2 is ejected by the operator for 90s; \S+ % of .*'),
+                                     ('drain s2', 'drained', r'server s2 is drained by the operator; \S+ % of .*')):
+            earlier = len(daemon.admin('events'))
+            daemon.admin(command)
+            daemon.wait_state('s2', state)
+            out_for = daemon.members()['s2'].get('out_for')
+            self.assertRegex(str(out_for), r'[5-9]\d\.\ds' if 'for' in command else 'None')
+            daemon.admin('restore s2')
+            daemon.wait_state('s2', 'live', 20)
+            events = [line.split(' ', 1)[1] for line in daemon.admin('events')[earlier:]]
+            self.assertEqual(len(events), 4, events)
+            for event, wanted in zip(events, (said, 'server s2 is restored by the operator; it is brought up to date',
+                                              'server s2 was flushed before its return',
+                                              'server s2 is live again after [0-9.]+ s')):
+                self.assertRegex(event, '^%s$' % wanted)
+
+    def test_one_key_is_no_keys(self):
+        daemon, _ = self.pool_of(3, pool=QUICK)
+        daemon.admin('eject s2')
+        daemon.wait_state('s2', 'ejected')
+        self.assertEqual(daemon.ask(b'set %s 0 0 1\r\nx\r\n' % keys_of('s2')[0]), b'STORED\r\n')
+        daemon.admin('restore s2')
+        daemon.wait_state('s2', 'live', 20)
+        self.assertTrue(self.events(daemon, r'live again after [0-9.]+ s, 1 key deleted from it$'))
+
+    def test_one_that_is_out_already_can_be_held_out(self):
+        daemon, servers = self.pool_of(2, pool=QUICK)
+        servers[1].kill()
+        daemon.wait_state('s2', 'ejected')
+        daemon.admin('eject s2 for 90s')
+        self.assertEqual(self.events(daemon, 'operator'), ['server s2 was out already; it is ejected by the operator for 90s'])
+        self.assertEqual(daemon.members()['s2']['cause'], 'ejected by the operator')
+
+    def test_the_end_of_the_operators_time_is_said(self):
+        daemon, _ = self.pool_of(2, pool=QUICK)
+        daemon.admin('eject s2 for 300ms')
+        wait_until(lambda: self.events(daemon, 'server s2 is live again'), 20, 's2 to return')
+        self.assertTrue(self.events(daemon, 'server s2 has been out for the time the operator said; it is brought up to'))
+
+    def test_restore_of_a_live_one_says_so(self):
+        daemon, _ = self.pool_of(2)
+        self.assertEqual(daemon.admin('restore s2'), ['server s2 was live already'])
+        daemon.admin('eject s2')
+        daemon.wait_state('s2', 'ejected')
+        self.assertEqual(daemon.admin('restore s2'), [])
+
+    def test_the_last_live_one_is_let_go_with_a_warning(self):
+        daemon, _ = self.pool_of(2, pool=dict(QUICK, min_live='100%'))
+        daemon.admin('eject s1')
+        daemon.wait_state('s1', 'ejected')
+        self.assertFalse(daemon.log_has('last live'))
+        daemon.admin('eject s2')
+        daemon.wait_state('s2', 'down')
+        self.assertTrue(daemon.log_has('warn: server s2 was the last live one of pool main'))
+        self.assertEqual(self.events(daemon, 's2')[0].split(';')[0], 'server s2 is down, ejected by the operator')
 
     def test_unknown_names_are_refused_with_a_line(self):
         daemon, _ = self.pool_of(2)
