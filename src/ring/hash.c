@@ -274,7 +274,7 @@ static uint64_t md5_64(struct slice key)
     uint32_t words[4];
 
     md5_digest(key.data, key.len, words);
-    /* the design documents sort signed numbers: turning the top bit over gives their order */
+    /* the ring is in signed order: turning the top bit over gives it */
     return ((uint64_t)__builtin_bswap32(words[0]) << 32 | __builtin_bswap32(words[1])) ^ 1ull << 63;
 }
 

@@ -78,7 +78,7 @@ static const struct recipe recipes[] = {
       .summary = "PECL memcache, hash_strategy=consistent" },
     { "md5-64", RING, LABEL_ADDRESS, POINTS_MD5_64, 150, WEIGHT_TIMES,
       HASH_OF_MD5_64_ONLY, HASH_MD5_64, TIE_LABEL,
-      .summary = "the ring of the design documents: MD5 of NAME#i, 64 bits" },
+      .summary = "a ring of the first eight bytes of the MD5 of NAME#i, in signed order" },
     { "rendezvous", KIND_RENDEZVOUS, LABEL_ADDRESS, .weight = WEIGHT_TIMES,
       .family = HASH_OF_XXH3_ONLY, .key_hash = HASH_XXH3, .tie = TIE_LABEL,
       .summary = "highest random weight: exact weights, a lookup looks at every server" },
