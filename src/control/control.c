@@ -150,10 +150,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
 /* Addresses behind some names have changed; they move no key. */
 static void on_addresses(void *arg)
 {
-    struct control *control = arg;
-
-    log_notice("addresses of servers have changed");
-    rebuild_standing(control, NULL, 0);
+    rebuild_standing(arg, NULL, 0);
 }
 
 /* Looks names up and publishes the first topology. */

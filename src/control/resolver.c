@@ -147,11 +147,18 @@ static void schedule(struct name *name)
 /* An answer came; look-ups that failed before are over. */
 static void take_answer(struct name *name, const struct evutil_addrinfo *answer)
 {
+    char before[ADDRESSES_TEXT_MAX];
     char text[ADDRESSES_TEXT_MAX];
-    bool is_change = addresses_take(&name->addresses, answer);
+    bool had_others = name->addresses.count > 0;
+    bool is_change;
 
-    if (is_change || name->error[0] != '\0') {
-        log_notice("name %s: %s", name->text, addresses_format(&name->addresses, text));
+    addresses_format(&name->addresses, before);
+    is_change = addresses_take(&name->addresses, answer);
+    addresses_format(&name->addresses, text);
+    if (is_change && had_others) {
+        log_notice("name %s: %s; its addresses have changed from %s", name->text, text, before);
+    } else if (is_change || name->error[0] != '\0') {
+        log_notice("name %s: %s", name->text, text);
     }
     if (is_change) {
         event_active(&name->resolver->change_event, 0, 0);

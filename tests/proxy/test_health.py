@@ -419,6 +419,16 @@ class Names(ProxyTest):
         with daemon.client() as client:
             wait_until(lambda: client.ask(b'set k 0 0 1\r\nx\r\n') == b'STORED\r\n', 20, 'the server by name')
 
+    def test_the_first_addresses_of_a_name_are_no_change(self):
+        servers = [self.memcached('s1'), self.memcached('s2')]
+        daemon = self.ketamad(servers[:1], pool=QUICK)
+        daemon.servers.append('localhost:%d name=s2' % servers[1].port)
+        daemon.reload()
+        wait_until(lambda: daemon.log_has(r'name localhost: \S*127\.0\.0\.1'), None, 'the name to be looked up')
+        self.assertEqual(daemon.state('s1'), 'live')  # what the look-up brings comes in the same turn, or the next
+        self.assertEqual(daemon.state('s1'), 'live')
+        self.assertFalse(daemon.log_has('addresses .*have changed'))
+
 
 @unittest.skipUnless(has_admin('servers'), 'no health yet')
 class UnderLoad(ProxyTest):
