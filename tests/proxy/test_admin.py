@@ -135,7 +135,7 @@ class AdminCommands(ProxyTest):
                           'a probe to be under way')[0]
         self.assertIn(' state=live ', line)
         servers[0].resume()
-        wait_until(lambda: re.search(r' next_probe=0\.\ds ', daemon.admin('servers')[0]), None, 'the next one to be due')
+        wait_until(lambda: re.search(r' next_probe=0\.\ds ', daemon.admin('servers')[0]), None, 'it to end')
 
     def test_slow_shows_the_slowest(self):
         self.servers[0].pause()

@@ -346,14 +346,15 @@ class ByHand(ProxyTest):
         servers[1].kill()
         daemon.wait_state('s2', 'ejected')
         daemon.admin('eject s2 for 90s')
-        self.assertEqual(self.events(daemon, 'operator'), ['server s2 was out already; it is ejected by the operator for 90s'])
+        self.assertEqual(self.events(daemon, 'operator'),
+                         ['server s2 was out already; it is ejected by the operator for 90s'])
         self.assertEqual(daemon.members()['s2']['cause'], 'ejected by the operator')
 
     def test_the_end_of_the_operators_time_is_said(self):
         daemon, _ = self.pool_of(2, pool=QUICK)
         daemon.admin('eject s2 for 300ms')
         wait_until(lambda: self.events(daemon, 'server s2 is live again'), 20, 's2 to return')
-        self.assertTrue(self.events(daemon, 'server s2 has been out for the time the operator said; it is brought up to'))
+        self.assertTrue(self.events(daemon, 'server s2 has been out for the time the operator said; it is brought'))
 
     def test_restore_of_a_live_one_says_so(self):
         daemon, _ = self.pool_of(2)
