@@ -310,6 +310,9 @@ bool reload_run(struct control *control, struct evbuffer *out)
     for (size_t i = 0; i < errors.count; i++) {
         say(out, LOG_LEVEL_ERROR, "%s", errors.lines[i]);
     }
+    if (errors.count > 0) {
+        snprintf(error, sizeof(error), "%s", errors.lines[0]);
+    }
     config_errors_fini(&errors);
     if (config == NULL ||
         !put_in_force(control, config, moved, sizeof(moved), error, sizeof(error))) {
@@ -318,7 +321,7 @@ bool reload_run(struct control *control, struct evbuffer *out)
             config_free(config);
         }
         say(out, LOG_LEVEL_ERROR, "failed: nothing has changed");
-        event_log_note(control, "reload refused: the log has the mistakes");
+        event_log_note(control, "reload refused: %s", error);
         count_attempt(control, false);
         return false;
     }
