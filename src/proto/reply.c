@@ -114,11 +114,19 @@ static enum reply_event read_value(struct reply_parser *parser, struct slice lin
 }
 
 /* Finds the key among the flags that a meta reply gives back. */
-static void read_flags(struct slice flags, struct reply *reply)
+static void read_flags(const struct reply_parser *parser, struct slice flags, struct reply *reply)
 {
-    while (flags.len > 0) {
-        struct slice flag = take_word(&flags);
+    struct slice raw = parser->raw_key;
 
+    while (flags.len > 0) {
+        struct slice flag;
+
+        if (raw.len > 0 && flags.data[0] == 'k' &&
+            begins_with_word(slice_make(flags.data + 1, flags.len - 1), raw.data, raw.len)) {
+            reply->key = slice_make(flags.data + 1, raw.len);
+            flags = slice_make(flags.data + 1 + raw.len, flags.len - 1 - raw.len);
+        }
+        flag = take_word(&flags);
         if (flag.len > 0 && flag.data[0] == 'k') {
             reply->key = slice_make(flag.data + 1, flag.len - 1);
         } else if (flag.len == 1 && flag.data[0] == 'b') {
@@ -136,7 +144,7 @@ static enum reply_event read_meta_value(struct reply_parser *parser, struct slic
     if (!number_read_digits(take_word(&line), &bytes)) {
         return REPLY_BROKEN;
     }
-    read_flags(line, reply);
+    read_flags(parser, line, reply);
     reply->code = CODE_VA;
     parser->ends_with_body = parser->kind == REPLY_META;
     return begin_body(parser, bytes, max, reply);
@@ -164,7 +172,7 @@ static enum reply_event read_final(const struct reply_parser *parser, struct sli
             final->code != CODE_ME && line.len > final->text_len) {
             size_t skip = final->text_len + 1;
 
-            read_flags(slice_make(line.data + skip, line.len - skip), reply);
+            read_flags(parser, slice_make(line.data + skip, line.len - skip), reply);
         }
         if (parser->kind == REPLY_META_MN && final->code != CODE_MN) {
             reply->is_final = false;
@@ -229,6 +237,41 @@ static enum reply_event read_body(struct reply_parser *parser, const char *data,
     return REPLY_BODY;
 }
 
+/*
+ * Where the raw key is given back from data on before end, returns the byte behind it, which may
+ * lie behind data_end; NULL where it is not.
+ */
+static const char *skip_raw_key(struct slice raw, const char *data, const char *end,
+                                const char *data_end)
+{
+    for (const char *at = data; end - at >= 2; at++) {
+        const char *key = at + 2;
+        size_t here = (size_t)(data_end - key);
+
+        if (at[0] == ' ' && at[1] == 'k' &&
+            memcmp(key, raw.data, here < raw.len ? here : raw.len) == 0) {
+            return key + raw.len;
+        }
+    }
+    return NULL;
+}
+
+/* The end of the line that begins at data; NULL where it is not there yet. */
+static const char *find_newline(struct slice raw, const char *data, const char *end)
+{
+    const char *newline = memchr(data, '\n', (size_t)(end - data));
+    const char *behind;
+
+    if (raw.len == 0 || newline == NULL) {
+        return newline;
+    }
+    behind = skip_raw_key(raw, data, newline, end);
+    if (behind == NULL || behind <= newline) {
+        return newline;
+    }
+    return behind < end ? memchr(behind, '\n', (size_t)(end - behind)) : NULL;
+}
+
 enum reply_event reply_parse(struct reply_parser *parser, const char *data, size_t len,
                              uint64_t max_value_bytes, struct reply *reply)
 {
@@ -240,7 +283,7 @@ enum reply_event reply_parse(struct reply_parser *parser, const char *data, size
         return read_body(parser, data, len, reply);
     }
     size_t span = len < REPLY_LINE_BYTES_MAX ? len : REPLY_LINE_BYTES_MAX;
-    const char *newline = memchr(data, '\n', span);
+    const char *newline = find_newline(parser->raw_key, data, data + span);
     if (newline == NULL) {
         return len < REPLY_LINE_BYTES_MAX ? REPLY_NEED_MORE : REPLY_BROKEN;
     }

@@ -269,6 +269,20 @@ static bool lines_agree(struct cas_book *book, const struct line *a, const struc
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
+/* A key that is given back undecoded may hold a line's end: what is behind that is skipped. */
+static bool skip_same_line(const struct bytes *one, size_t *a, const struct bytes *other, size_t *b)
+{
+    struct line left, right;
+
+    if (!take_line(one, *a, &left) || !take_line(other, *b, &right) || left.len != right.len ||
+        memcmp(one->data + *a, other->data + *b, left.len) != 0) {
+        return false;
+    }
+    *a += left.len;
+    *b += right.len;
+    return true;
+}
+
 bool replies_equal(struct cas_book *book, const struct bytes *one, const struct bytes *other,
                    struct difference *difference)
 {
@@ -300,7 +314,10 @@ bool replies_equal(struct cas_book *book, const struct bytes *one, const struct 
         }
         if (!read_number(left.words[length].data, left.words[length].len, &a_len) ||
             !read_number(right.words[length].data, right.words[length].len, &b_len) || a_len < 0 ||
-            b_len < 0 || !values_agree(one, a, a_len, other, b, b_len)) {
+            b_len < 0 ||
+            (!values_agree(one, a, a_len, other, b, b_len) &&
+             !(skip_same_line(one, &a, other, &b) &&
+               values_agree(one, a, a_len, other, b, b_len)))) {
             difference->why = "another value";
             return false;
         }

@@ -393,6 +393,44 @@ START_TEST(sees_the_end_of_the_values_and_nothing_like_it)
 }
 END_TEST
 
+/* memcached gives back some keys undecoded: with blanks and line ends that part and end nothing. */
+START_TEST(a_key_given_back_undecoded_is_one_word_of_one_line)
+{
+    static const struct slice keys[] = {SLICE("a\nb"), SLICE("a b"), SLICE("\r\n"),
+                                        SLICE("k\n k\n"), SLICE("\n")};
+    static const struct {
+        const char *before;
+        const char *behind;
+        size_t body;
+    } forms[] = {{"VA 0 k", " W\r\n\r\n", 2}, {"HD s1 k", "\r\n", 0}, {"HD k", " f0\r\n", 0}};
+
+    for (size_t form = 0; form < ARRAY_LEN(forms); form++) {
+        char text[64];
+        struct slice raw = keys[_i];
+        size_t len = (size_t)snprintf(text, sizeof(text), "%s%s%s", forms[form].before, raw.data,
+                                      forms[form].behind);
+        size_t line = len - forms[form].body;
+
+        for (size_t part = 1; part <= len; part++) {
+            struct reply_parser parser;
+            struct reply reply;
+            enum reply_event event;
+
+            reply_begin(&parser, REPLY_META);
+            parser.raw_key = raw;
+            event = reply_parse(&parser, text, part, MAX_VALUE, &reply);
+            if (part < line) {
+                ck_assert_msg(event == REPLY_NEED_MORE, "%zu of %s: %d", part, text, (int)event);
+                continue;
+            }
+            ck_assert_int_eq(event, form == 0 ? REPLY_HEADER : REPLY_FINAL);
+            ck_assert_uint_eq(reply.bytes, line);
+            ck_assert(slice_equals(reply.key, raw));
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reply");
@@ -405,6 +443,7 @@ int main(void)
     tcase_add_loop_test(tests, takes_a_whole_value_as_the_parser_does, 0, ARRAY_LEN(cases));
     tcase_add_test(tests, takes_a_value_with_one_wrong_byte_as_the_parser_does);
     tcase_add_test(tests, sees_the_end_of_the_values_and_nothing_like_it);
+    tcase_add_loop_test(tests, a_key_given_back_undecoded_is_one_word_of_one_line, 0, 5);
     suite_add_tcase(suite, tests);
 
     SRunner *runner = srunner_create(suite);
