@@ -166,14 +166,13 @@ def every_kind(serial):
 class AllocationsWhileServing(FaultsTest):
     """One connection pays, by an error line or a close; every other answer is the right one."""
 
-    was_closed = False
-
     def setUp(self):
         super().setUp()
         self.servers = [self.memcached('s1'), self.memcached('s2')]
         self.daemon = self.faulty(self.servers)
         self.serial = 0
         self.witness = self.client(self.daemon.address)
+        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
 
     def walk(self, steps, pipelined):
         """Asks everything on one connection; returns whether it lived."""
@@ -218,14 +217,7 @@ class AllocationsWhileServing(FaultsTest):
             failed = self.faults.count('allocate')
             self.faults.rule('allocate')
         self.assertIsNone(self.daemon.process.poll(), 'with %s: %s' % (rule, self.daemon.stderr()))
-        try:
-            wait_until(self.is_unharmed, None, 'the other client to be served, after %s' % rule)
-        except EOFError:
-            # Seen in 1 of 25 runs on a busy machine and not explained yet: once a test, and not where all are tried.
-            self.assertFalse(ALL or self.was_closed, 'the other client was closed, with %s' % rule)
-            self.was_closed = True
-            self.witness = self.client(self.daemon.address)
-            wait_until(self.is_unharmed, None, 'the other client to be served, after %s' % rule)
+        wait_until(self.is_unharmed, None, 'the other client to be served, after %s' % rule)
         return failed
 
     def test_one_that_fails(self):
@@ -244,6 +236,7 @@ class AllocationsWhileServing(FaultsTest):
             self.daemon.start()
             self.wait_started(self.daemon, starts)
             self.witness = self.client(self.daemon.address)
+            self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
             self.try_one(True, at=n)
 
     def test_all_that_fail_from_one_on_and_then_none(self):
@@ -277,6 +270,7 @@ class AllocationsAtReload(FaultsTest):
         self.listens = self.daemon.listens
         self.more = ['127.0.0.1:%d' % free_port()]
         self.witness = self.client(self.daemon.address)
+        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
         self.counts = (0, 0)
 
     def reload(self, is_large):
@@ -434,6 +428,7 @@ class AllocationsAtTheAdminPorts(FaultsTest):
         self.http = '127.0.0.1:%d' % free_port()
         self.daemon = self.faulty([self.memcached('s1'), self.memcached('s2')], proxy={'http': self.http})
         self.witness = self.client(self.daemon.address)
+        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
         self.assertEqual(self.witness.ask(b'get k\r\n'), b'END\r\n')
 
     def ask_admin(self, command):
