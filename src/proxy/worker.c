@@ -20,6 +20,7 @@
 
 enum {
     SECOND_US = 1000000,
+    BEHIND_US = 10000,    /* between tries to adopt a topology that there was no memory for */
     STOPPED_US = 250000,  /* no turn takes so long by itself */
     TRIM_BYTES = 1 << 20, /* a peak below this is not worth giving back */
 };
@@ -129,6 +130,9 @@ static void take_clients(struct worker *worker)
 {
     struct list *at;
 
+    if (worker->is_behind || worker->lacks_listeners) {
+        return; /* they may have come by a listener that there was no memory for yet */
+    }
     while ((at = list_pop(&worker->handed_over)) != NULL) {
         struct worker_client_mail *mail = list_entry(at, struct worker_client_mail, mail.link);
         struct listener *listener = adopt_find_listener(worker, mail->socket);
@@ -282,8 +286,11 @@ static void publish(struct worker *worker)
 /* When something is due by the clock. */
 static uint64_t due_at_us(const struct worker *worker)
 {
-    return worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
-                                                         : worker->second_at_us;
+    uint64_t at_us = worker->deadline_at_us < worker->second_at_us ? worker->deadline_at_us
+                                                                   : worker->second_at_us;
+
+    return worker->is_behind && at_us > worker->now_us + BEHIND_US ? worker->now_us + BEHIND_US
+                                                                   : at_us;
 }
 
 static void see_to_what_is_due(struct worker *worker)
