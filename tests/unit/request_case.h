@@ -6,6 +6,7 @@
 #define UNIT_REQUEST_CASE_H
 
 #include "proto/request.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -174,16 +175,6 @@ static inline void check_large(const struct large_case *c)
     ck_assert_uint_eq(request.value.len, 0);
     ck_assert_uint_eq(request.swallow_bytes, 1003);
     ck_assert_int_eq(request.noreply, c->answer[0] == '\0');
-}
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

@@ -1,4 +1,5 @@
 #include "base/address.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -205,8 +206,6 @@ int main(void)
 {
     Suite *suite = suite_create("address");
     TCase *tests = tcase_create("address");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, reads_what_people_write, 0, ARRAY_LEN(good));
@@ -216,8 +215,5 @@ int main(void)
     tcase_add_test(tests, bounds_the_length);
     tcase_add_loop_test(tests, compares_addresses_not_spellings, 0, ARRAY_LEN(pairs));
     tcase_add_loop_test(tests, only_literals_have_a_kernel_form, 0, ARRAY_LEN(kernel));
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

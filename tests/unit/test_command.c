@@ -1,4 +1,5 @@
 #include "proto/command.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -64,9 +65,5 @@ int main(void)
     tcase_add_loop_test(tests, never_calls_a_storage_command_safe, 0, (int)command_rows);
     suite_add_tcase(suite, tests);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

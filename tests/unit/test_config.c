@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "config/load.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -290,8 +291,6 @@ int main(void)
 {
     Suite *suite = suite_create("config");
     TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, fills_in_defaults);
@@ -304,8 +303,5 @@ int main(void)
     tcase_add_test(tests, makes_a_pool_from_the_command_line);
     tcase_add_test(tests, says_mistakes_of_the_command_line_without_lines);
     tcase_add_test(tests, takes_the_example_as_it_is);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

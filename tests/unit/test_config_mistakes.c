@@ -1,6 +1,7 @@
 #include "config/config.h"
 #include "config/errors.h"
 #include "config/load.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -293,8 +294,6 @@ int main(void)
 {
     Suite *suite = suite_create("config_mistakes");
     TCase *tests = tcase_create("config_mistakes");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, says_every_mistake_with_line_key_and_what_is_allowed, 0,
@@ -303,8 +302,5 @@ int main(void)
     tcase_add_test(tests, takes_lines_up_to_the_limit_and_says_so_beyond);
     tcase_add_test(tests, refuses_a_nul_byte);
     tcase_add_test(tests, bounds_the_number_of_mistakes);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

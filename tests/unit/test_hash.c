@@ -6,6 +6,7 @@
 #include "ring/crc.h"
 #include "ring/java.h"
 #include "ring/md5.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <md5.h>
@@ -183,8 +184,6 @@ int main(void)
 {
     Suite *suite = suite_create("hash");
     TCase *tcase = tcase_create("hash");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_add_test(tcase, hashes_as_libhashkit_does);
     tcase_add_test(tcase, digests_as_libmd_does_at_every_length);
@@ -195,8 +194,5 @@ int main(void)
     tcase_add_test(tcase, a_name_means_what_its_family_means_by_it);
     tcase_add_test(tcase, crc32_goes_on_from_where_it_was);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * line. test_health_random.c has stories nobody thought of.
  */
 #include "topology/health.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -449,8 +450,6 @@ int main(void)
 {
     Suite *suite = suite_create("health");
     TCase *tests = tcase_create("health");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
@@ -464,8 +463,5 @@ int main(void)
     tcase_add_loop_test(tests, a_pool_never_falls_below_its_share, 0, ARRAY_LEN(shares));
     tcase_add_test(tests, every_cause_has_a_text);
     tcase_add_test(tests, the_gap_follows_the_interval);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

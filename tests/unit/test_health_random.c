@@ -3,6 +3,7 @@
  * in every story.
  */
 #include "topology/health.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -189,15 +190,10 @@ int main(void)
 {
     Suite *suite = suite_create("health, at random");
     TCase *tests = tcase_create("health, at random");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, whatever_happens_it_keeps_its_rules);
     tcase_add_test(tests, a_server_that_recovers_comes_back_whatever_happened_before);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "proxy/histogram.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -132,8 +133,6 @@ int main(void)
 {
     Suite *suite = suite_create("histogram");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(all, 60);
     tcase_add_test(all, a_value_is_told_within_one_percent);
@@ -144,9 +143,5 @@ int main(void)
     tcase_add_test(all, equal_values_in_a_row_add_up);
     tcase_add_test(all, an_empty_one_has_no_percentile);
     suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "proxy/hot.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -184,8 +185,6 @@ int main(void)
 {
     Suite *suite = suite_create("hot");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(all, counts_the_frequent_ones_exactly_however_busy_it_is, 0,
@@ -195,9 +194,5 @@ int main(void)
     tcase_add_test(all, the_start_of_a_load_is_counted_whole_after_quiet_seconds);
     tcase_add_test(all, a_load_without_hot_keys_has_none_counted_one_by_one);
     suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

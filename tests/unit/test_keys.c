@@ -3,6 +3,7 @@
 #include "config/load.h"
 #include "config/value.h"
 #include "ring/placement.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -203,9 +204,7 @@ int main(void)
 {
     Suite *suite = suite_create("keys");
     TCase *tests = tcase_create("keys");
-    SRunner *runner = srunner_create(suite);
     int keys = (int)config_key_count;
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, every_row_is_complete, 0, keys);
@@ -216,8 +215,5 @@ int main(void)
     tcase_add_test(tests, prints_every_key);
     tcase_add_test(tests, the_manual_names_every_placement);
     tcase_add_loop_test(tests, tells_the_keys_that_need_a_restart, 0, ARRAY_LEN(diffs));
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -165,8 +166,6 @@ int main(void)
 {
     Suite *suite = suite_create("log");
     TCase *tcase = tcase_create("log");
-    SRunner *runner;
-    int failed;
 
     tcase_add_checked_fixture(tcase, make_file, remove_file);
     tcase_add_test(tcase, a_line_has_its_time_and_level);
@@ -178,9 +177,5 @@ int main(void)
     tcase_add_test(tcase, a_file_that_cannot_be_opened_leaves_the_log_where_it_was);
     tcase_add_test(tcase, a_limited_line_comes_at_once_and_then_counts_those_it_stands_for);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "base/network.h"
+#include "unit/run_suite.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -209,8 +210,6 @@ int main(void)
 {
     Suite *suite = suite_create("network");
     TCase *tcase = tcase_create("network");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tcase, a_network_is_read_and_written, 0, ARRAY_LEN(good));
     tcase_add_loop_test(tcase, what_is_no_network_is_refused_with_the_reason, 0, ARRAY_LEN(bad));
@@ -220,9 +219,5 @@ int main(void)
     tcase_add_test(tcase, an_empty_list_admits_everybody_and_another_only_its_own);
     tcase_add_test(tcase, a_copy_is_equal_until_one_differs);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

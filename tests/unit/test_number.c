@@ -1,4 +1,5 @@
 #include "proto/number.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -157,9 +158,5 @@ int main(void)
     tcase_add_loop_test(tests, takes_for_plain_only_what_it_would_write, 0, ARRAY_LEN(readings));
     suite_add_tcase(suite, tests);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * Laws over random lists are in test_placement_laws.c.
  */
 #include "ring/compare.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -375,8 +376,6 @@ int main(void)
 {
     Suite *suite = suite_create("placement");
     TCase *tcase = tcase_create("placement");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, walks_the_design_documents_ring);
@@ -392,8 +391,5 @@ int main(void)
     tcase_add_test(tcase, nine_to_ten_servers_moves_a_tenth_and_modulo_nine);
     tcase_add_test(tcase, a_pool_with_nobody_live_has_no_server);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
  */
 #include "ring/compare.h"
 #include "ring/layout.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -478,8 +479,6 @@ int main(void)
 {
     Suite *suite = suite_create("placement laws");
     TCase *tcase = tcase_create("laws");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     /* the aliases come last and repeat a row */
     while (placement_word(word_count) != NULL &&
@@ -496,8 +495,5 @@ int main(void)
     tcase_add_loop_test(tcase, moved_is_what_keys_see, 0, (int)word_count);
     tcase_add_loop_test(tcase, ejecting_moves_exactly_the_share_of_the_ejected, 0, (int)word_count);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

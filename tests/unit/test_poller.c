@@ -1,4 +1,5 @@
 #include "base/poller.h"
+#include "unit/run_suite.h"
 
 #include "base/clock.h"
 
@@ -241,9 +242,5 @@ int main(void)
     tcase_add_test(tests, is_not_kept_awake_by_a_moment_that_has_passed);
     suite_add_tcase(suite, tests);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

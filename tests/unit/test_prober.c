@@ -2,6 +2,7 @@
  * The prober against servers that follow a script.
  */
 #include "control/prober.h"
+#include "unit/run_suite.h"
 
 #include "base/socket.h"
 #include "unit/prober_stand.h"
@@ -368,8 +369,6 @@ int main(void)
 {
     Suite *suite = suite_create("prober");
     TCase *tests = tcase_create("prober");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
@@ -389,8 +388,5 @@ int main(void)
     tcase_add_loop_test(tests, reads_pid_and_uptime, 0, ARRAY_LEN(stats));
     tcase_add_test(tests, an_endless_answer_is_cut_off);
     tcase_add_test(tests, a_connect_that_hangs_times_out_and_the_next_address_is_tried);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "proto/reply.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -446,9 +447,5 @@ int main(void)
     tcase_add_loop_test(tests, a_key_given_back_undecoded_is_one_word_of_one_line, 0, 5);
     suite_add_tcase(suite, tests);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

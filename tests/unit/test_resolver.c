@@ -3,6 +3,7 @@
  * Every wait is for an event, and the loop gives up after DEADLINE_S.
  */
 #include "control/resolver.h"
+#include "unit/run_suite.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -545,8 +546,6 @@ int main(void)
 {
     Suite *suite = suite_create("resolver");
     TCase *tests = tcase_create("resolver");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
@@ -565,8 +564,5 @@ int main(void)
     tcase_add_test(tests, works_without_a_resolv_conf);
     tcase_add_test(tests, an_edited_hosts_file_is_read_again);
     tcase_add_test(tests, goes_on_in_a_forked_process);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

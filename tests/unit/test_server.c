@@ -1,4 +1,5 @@
 #include "topology/server.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -89,17 +90,11 @@ int main(void)
 {
     Suite *suite = suite_create("server");
     TCase *tcase = tcase_create("server");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tcase, a_version_is_read_as_far_as_it_is_one, 0, ARRAY_LEN(versions));
     tcase_add_test(tcase, later_versions_compare_as_later);
     tcase_add_test(tcase, servers_alive_have_slots_of_their_own_and_low_ones_are_used_again);
     tcase_add_test(tcase, a_server_lives_until_its_last_reference_is_given_back);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "proxy/space_saving.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -181,8 +182,6 @@ int main(void)
 {
     Suite *suite = suite_create("space_saving");
     TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
 
     tcase_set_timeout(all, 300);
     tcase_add_test(all, finds_the_hottest_of_a_zipf_load_in_order);
@@ -190,9 +189,5 @@ int main(void)
     tcase_add_test(all, counts_are_never_too_low_and_errors_are_bounds);
     tcase_add_test(all, halving_keeps_the_order);
     suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

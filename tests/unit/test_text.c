@@ -1,4 +1,5 @@
 #include "control/text.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -105,17 +106,11 @@ int main(void)
 {
     Suite *suite = suite_create("text");
     TCase *tcase = tcase_create("text");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tcase, bytes_leave_as_their_readers_can_take_them, 0, ARRAY_LEN(cases));
     tcase_add_loop_test(tcase, no_byte_leaves_as_a_control_byte, 0, 256);
     tcase_add_loop_test(tcase, two_words_are_never_one, 0, 256);
     tcase_add_test(tcase, a_time_is_written_to_the_millisecond);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "config/units.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -150,16 +151,11 @@ int main(void)
 {
     Suite *suite = suite_create("units");
     TCase *tests = tcase_create("units");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, takes_a_number_with_its_unit_or_refuses, 0, ARRAY_LEN(cases));
     tcase_add_loop_test(tests, takes_decimals_exactly, 0, ARRAY_LEN(decimals));
     tcase_add_loop_test(tests, writes_the_shortest_text_that_reads_back, 0, ARRAY_LEN(formats));
     tcase_add_test(tests, yes_is_yes_and_no_is_no);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

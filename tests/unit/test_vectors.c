@@ -5,6 +5,7 @@
  */
 #include "ring/layout.h"
 #include "ring/weight.h"
+#include "unit/run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -265,8 +266,6 @@ int main(void)
 {
     Suite *suite = suite_create("vectors");
     TCase *tcase = tcase_create("vectors");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     if (getenv("KETAMA_VECTORS") != NULL) {
         folder = getenv("KETAMA_VECTORS");
@@ -275,8 +274,5 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, places_every_key_as_recorded, 0, (int)vector_count);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }
