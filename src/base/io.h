@@ -12,7 +12,8 @@
 #include <sys/uio.h>
 
 ssize_t io_read(int fd, void *data, size_t len);
-ssize_t io_write(int fd, const void *data, size_t len);
+
+/* One part costs no more than read and write do. */
 ssize_t io_readv(int fd, const struct iovec *parts, int count);
 ssize_t io_writev(int fd, const struct iovec *parts, int count);
 

@@ -1,7 +1,6 @@
 /* See base/poller.h. */
 #include "base/poller.h"
 
-#include "base/clock.h"
 #include "base/io.h"
 
 #include <sys/timerfd.h>

@@ -116,27 +116,27 @@ static const char *set_mode(void *target, struct slice value, char *wrong)
     return NULL;
 }
 
-/* Cuts the first of a list joined by commas off the front of text. */
-static struct slice next_of_list(struct slice *text)
+/* Cuts the first of a list joined by commas off the front of text; true where another follows. */
+static bool next_of_list(struct slice *text, struct slice *first)
 {
     const char *comma = text->len == 0 ? NULL : (const char *)memchr(text->data, ',', text->len);
     size_t len = comma == NULL ? text->len : (size_t)(comma - text->data);
-    struct slice first = slice_make(text->data, len);
     size_t used = comma == NULL ? len : len + 1;
 
+    *first = slice_make(text->data, len);
     *text = slice_make(text->data + used, text->len - used);
-    return first;
+    return comma != NULL;
 }
 
 static const char *set_allow(void *target, struct slice value, char *wrong)
 {
     struct config_listen *listen = (struct config_listen *)target;
-    bool more = true;
+    bool more;
 
     if (listen->address.is_unix) {
         return "a unix socket has no networks, its mode says who may connect";
     }
-    while (more) {
+    do {
         struct networks *allow = &listen->allow;
         struct network *grown;
         char problem[NETWORK_WRONG_MAX];
@@ -144,8 +144,7 @@ static const char *set_allow(void *target, struct slice value, char *wrong)
         struct network network;
         struct slice word;
 
-        more = value.len > 0 && memchr(value.data, ',', value.len) != NULL;
-        word = next_of_list(&value);
+        more = next_of_list(&value, &word);
         if (!network_parse(&network, word, problem)) {
             snprintf(wrong, VALUE_WRONG_MAX, "%s: %s", error_quote(word, quoted), problem);
             return wrong;
@@ -156,7 +155,7 @@ static const char *set_allow(void *target, struct slice value, char *wrong)
         }
         allow->at = grown;
         allow->at[allow->count++] = network;
-    }
+    } while (more);
     return NULL;
 }
 

@@ -273,6 +273,7 @@ static void refuse_large(struct request *request, const struct meta_flags *flags
         return;
     }
     struct line_writer writer = verdict_writer(request);
+    request->route = request->command->route;
     line_writer_word(&writer, SLICE("md"));
     line_writer_word(&writer, request->wire_key);
     if (flags->base64_count > 0) {
@@ -321,13 +322,11 @@ static enum parse_status judge_set(struct request *request, struct line *line,
         refuse_large(request, &flags);
         return PARSE_DONE;
     }
-    enum command_route route = request->route;
     enum parse_status status = block_take(request, line, value_bytes);
     if (status == PARSE_DONE && request->route == ROUTE_LOCAL &&
         block_outgrows_item(value_bytes, request->key.len, flags.client_flags != 0,
                             limits->max_value_bytes)) {
-        request->route = route; /* memcached refuses it before it comes to its end */
-        refuse_large(request, &flags);
+        refuse_large(request, &flags); /* as memcached does, before it comes to the end */
     } else if (status == PARSE_DONE && request->route == ROUTE_LOCAL) {
         verdict_answer(request, find_server_error(&flags, ANSWER_BAD_CHUNK));
     } else if (status == PARSE_DONE) {

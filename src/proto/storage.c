@@ -96,6 +96,7 @@ static void refuse_large(struct request *request)
         return;
     }
     struct line_writer writer = verdict_writer(request);
+    request->route = request->command->route;
     line_writer_word(&writer, SLICE("delete"));
     line_writer_word(&writer, request->wire_key);
     verdict_send(request, line_writer_end(&writer));
@@ -125,13 +126,11 @@ enum parse_status storage_judge(struct request *request, struct line *line,
         refuse_large(request);
         return PARSE_DONE;
     }
-    enum command_route route = request->route;
     enum parse_status status = block_take(request, line, storage.value_bytes);
     if (status == PARSE_DONE && request->route == ROUTE_LOCAL &&
         block_outgrows_item(storage.value_bytes, request->key.len, storage.flags != 0,
                             limits->max_value_bytes)) {
-        request->route = route; /* memcached refuses it before it comes to its end */
-        refuse_large(request);
+        refuse_large(request); /* as memcached does, before it comes to the end */
     } else if (status == PARSE_DONE && request->route != ROUTE_LOCAL) {
         verdict_send(request, is_sendable(request, line, &storage) ? line->whole
                                                                    : write_line(request, &storage));

@@ -359,8 +359,7 @@ void backend_in_read(struct backend *backend)
             (struct iovec){backend->body->data + backend->body->filled, backend->body_left};
     }
     iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
-    n = parts == 1 ? io_read(backend->watch.fd, iov[0].iov_base, iov[0].iov_len)
-                   : io_readv(backend->watch.fd, iov, parts);
+    n = io_readv(backend->watch.fd, iov, parts);
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
     } else if (n == 0) {

@@ -170,8 +170,7 @@ static void flush(struct backend *backend)
         g.used = 0;
         g.total = 0;
         gather_legs(backend, &g);
-        n = g.count == 1 ? io_write(backend->watch.fd, g.iov[0].iov_base, g.iov[0].iov_len)
-                         : io_writev(backend->watch.fd, g.iov, g.count);
+        n = io_writev(backend->watch.fd, g.iov, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }

@@ -522,8 +522,7 @@ void client_flush(struct client *client)
     while (!outq_is_empty(&client->out)) {
         size_t total = 0;
         int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = parts == 1 ? io_write(client->watch.fd, iov[0].iov_base, iov[0].iov_len)
-                               : io_writev(client->watch.fd, iov, parts);
+        ssize_t n = io_writev(client->watch.fd, iov, parts);
 
         if (n == -1 && errno == EINTR) {
             continue;

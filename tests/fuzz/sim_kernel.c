@@ -96,13 +96,6 @@ static ssize_t send_parts(int fd, struct iovec *parts, int count)
     return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-ssize_t io_write(int fd, const void *data, size_t len)
-{
-    struct iovec part = {(void *)(uintptr_t)data, len};
-
-    return send_parts(fd, &part, 1);
-}
-
 ssize_t io_writev(int fd, const struct iovec *parts, int count)
 {
     struct iovec copy[CUT_PARTS_MAX];
