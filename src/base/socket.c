@@ -135,6 +135,24 @@ void socket_refuse(int fd, struct slice text)
     close(fd);
 }
 
+bool socket_peer(int fd, struct endpoint *peer)
+{
+    peer->len = sizeof(peer->at);
+    return getpeername(fd, &peer->at.any, &peer->len) == 0;
+}
+
+bool socket_admits(int fd, const struct networks *allow)
+{
+    struct endpoint peer;
+
+    return allow->count == 0 || (socket_peer(fd, &peer) && networks_admit(allow, &peer.at.any));
+}
+
+void socket_deny(int fd)
+{
+    socket_refuse(fd, SLICE("ERROR this address is not allowed here\r\n"));
+}
+
 void socket_drop_unsent(int fd)
 {
     const struct linger at_once = {.l_onoff = 1};

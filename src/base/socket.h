@@ -6,6 +6,7 @@
 #define BASE_SOCKET_H
 
 #include "base/address.h"
+#include "base/network.h"
 
 #include <sys/types.h>
 
@@ -32,6 +33,15 @@ int socket_listen(const struct endpoint *endpoint, mode_t mode);
  * read first, lest a reset overtakes the text.
  */
 void socket_refuse(int fd, struct slice text);
+
+/* Whom fd leads to. False: gone, the kernel does not know it any more. */
+MUST_CHECK bool socket_peer(int fd, struct endpoint *peer);
+
+/* True where allow is empty or has the peer of fd; whoever is gone is not admitted. */
+MUST_CHECK bool socket_admits(int fd, const struct networks *allow);
+
+/* Refuses a peer that is not admitted. */
+void socket_deny(int fd);
 
 /* Removes the file of a unix socket that was listened on; nothing for others. */
 void socket_remove_file(const struct address *address);

@@ -173,7 +173,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     (void)peer;
     (void)peer_len;
     if (!admit_peer(admin->control, &admin->control->config->admin, "admin", fd)) {
-        socket_refuse(fd, SLICE("ERROR this address is not allowed here\r\n"));
+        socket_deny(fd);
         return;
     }
     session = admin->session_count < SESSIONS_MAX ? calloc(1, sizeof(*session)) : NULL;
@@ -283,7 +283,8 @@ void admin_end_denied(struct admin *admin)
     list_each (at, &admin->sessions) {
         struct session *session = list_entry(at, struct session, link);
 
-        if (!admit_allows(&admin->control->config->admin, bufferevent_getfd(session->stream))) {
+        if (!socket_admits(bufferevent_getfd(session->stream),
+                           &admin->control->config->admin.allow)) {
             watch_stop(admin->control, session);
             session->is_ending = true;
             bufferevent_disable(session->stream, EV_READ);

@@ -2,30 +2,19 @@
 #include "control/admit.h"
 
 #include "base/log.h"
-
-bool admit_allows(const struct config_listen *listen, int fd)
-{
-    struct endpoint peer = {.len = sizeof(peer.at)};
-
-    if (listen->allow.count == 0) {
-        return true;
-    }
-    /* whom the kernel does not know any more is gone */
-    return getpeername(fd, &peer.at.any, &peer.len) == 0 &&
-           networks_admit(&listen->allow, &peer.at.any);
-}
+#include "base/socket.h"
 
 bool admit_peer(struct control *control, const struct config_listen *listen, const char *key,
                 int fd)
 {
-    struct endpoint peer = {.len = sizeof(peer.at)};
+    struct endpoint peer;
     char from[ADDRESS_TEXT_MAX];
     uint64_t skipped;
 
-    if (admit_allows(listen, fd)) {
+    if (socket_admits(fd, &listen->allow)) {
         return true;
     }
-    if (getpeername(fd, &peer.at.any, &peer.len) == -1) {
+    if (!socket_peer(fd, &peer)) {
         return false; /* gone, from wherever it was */
     }
     control->denied++;

@@ -7,10 +7,10 @@
 
 #include "control/control.h"
 
-/* True where listen admits the peer of fd. */
-bool admit_allows(const struct config_listen *listen, int fd);
-
-/* The same; one that is not admitted is counted and, at times, logged. key: "admin" or "http". */
+/*
+ * True where listen admits the peer of fd; one that is not admitted is counted and, at times,
+ * logged. key: "admin" or "http".
+ */
 bool admit_peer(struct control *control, const struct config_listen *listen, const char *key,
                 int fd);
 

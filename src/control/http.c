@@ -243,9 +243,9 @@ static void on_request(struct evhttp_request *request, void *arg)
         evhttp_send_error(request, HTTP_SERVUNAVAIL, NULL);
         return;
     }
-    if (!admit_allows(&http->control->config->http,
-                      bufferevent_getfd(evhttp_connection_get_bufferevent(
-                          evhttp_request_get_connection(request))))) {
+    if (!socket_admits(bufferevent_getfd(evhttp_connection_get_bufferevent(
+                           evhttp_request_get_connection(request))),
+                       &http->control->config->http.allow)) {
         status = HTTP_FORBIDDEN;
         page = NULL;
         evbuffer_add_printf(body, "this address is not allowed here any more\n");

@@ -118,15 +118,21 @@ static void say_servers(struct evbuffer *out, const struct config_pool *before,
     }
 }
 
-static void on_changed_of_pool(void *arg, const char *pool, const char *key)
+static void on_changed(void *arg, const char *key)
 {
-    say(arg, LOG_LEVEL_NOTICE, "pool %s: %s changed", pool, key);
+    say(arg, LOG_LEVEL_NOTICE, "%s changed", key);
 }
 
-static void on_changed(void *arg, const char *pool, const char *key)
+struct pool_answer {
+    struct evbuffer *out;
+    const char *pool;
+};
+
+static void on_changed_of_pool(void *arg, const char *key)
 {
-    (void)pool;
-    say(arg, LOG_LEVEL_NOTICE, "%s changed", key);
+    struct pool_answer *answer = arg;
+
+    say(answer->out, LOG_LEVEL_NOTICE, "pool %s: %s changed", answer->pool, key);
 }
 
 static const struct config_listen *find_listen(const struct config_pool *pool,
@@ -184,7 +190,8 @@ static void say_changes(struct evbuffer *out, const struct config *before,
         say_listens(out, &before->pools[p], pool, "removed");
         say_listens(out, pool, &before->pools[p], "added");
         say_allows(out, &before->pools[p], pool);
-        config_diff_pool(&before->pools[p], pool, on_changed_of_pool, out);
+        config_diff_pool(&before->pools[p], pool, on_changed_of_pool,
+                         &(struct pool_answer){out, pool->name});
     }
     for (size_t p = 0; p < after->pool_count; p++) {
         if (find_pool(before, after->pools[p].name) == NULL) {

@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/socket.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
 #include "proxy/tally.h"
@@ -149,9 +150,9 @@ static void stop_swallowing(struct client *client)
 
 void client_peer(const struct client *client, char *out, size_t size)
 {
-    struct endpoint peer = {.len = sizeof(peer.at)};
+    struct endpoint peer;
 
-    if (getpeername(client->watch.fd, &peer.at.any, &peer.len) == 0) {
+    if (socket_peer(client->watch.fd, &peer)) {
         endpoint_format(&peer, out, size);
     }
 }

@@ -93,25 +93,18 @@ static void refuse(struct listener *listener, int fd)
 
 bool listener_admits(const struct listener *listener, int fd)
 {
-    const struct networks *allow = &listener->route->allow;
-    struct endpoint peer = {.len = sizeof(peer.at)};
-
-    if (allow->count == 0) {
-        return true;
-    }
-    /* whom the kernel does not know any more is gone */
-    return getpeername(fd, &peer.at.any, &peer.len) == 0 && networks_admit(allow, &peer.at.any);
+    return socket_admits(fd, &listener->route->allow);
 }
 
 void listener_deny(struct listener *listener, int fd)
 {
     struct worker *worker = listener->worker;
-    struct endpoint peer = {.len = sizeof(peer.at)};
+    struct endpoint peer;
     char from[ADDRESS_TEXT_MAX];
     char here[ADDRESS_TEXT_MAX];
     uint64_t skipped;
 
-    if (getpeername(fd, &peer.at.any, &peer.len) == -1) {
+    if (!socket_peer(fd, &peer)) {
         close(fd); /* gone, from wherever it was */
         return;
     }
@@ -123,7 +116,7 @@ void listener_deny(struct listener *listener, int fd)
                  address_format(&listener->socket->address, here, sizeof(here)),
                  (unsigned long long)skipped);
     }
-    socket_refuse(fd, SLICE("ERROR this address is not allowed here\r\n"));
+    socket_deny(fd);
 }
 
 /* Its clients, and those that will be when it next looks into its mailbox. */
