@@ -24,6 +24,12 @@ def numbers(count, step):
 
 
 class FaultsTest(ProxyTest):
+    def other_client(self):
+        """One that nothing that fails later is for: it is in, and served."""
+        client = self.client(self.daemon.address)
+        self.assertEqual(client.ask(b'get w\r\n'), b'END\r\n')
+        return client
+
     def setUp(self):
         super().setUp()
         self.faults = Faults()
@@ -171,8 +177,7 @@ class AllocationsWhileServing(FaultsTest):
         self.servers = [self.memcached('s1'), self.memcached('s2')]
         self.daemon = self.faulty(self.servers)
         self.serial = 0
-        self.witness = self.client(self.daemon.address)
-        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
+        self.witness = self.other_client()
 
     def walk(self, steps, pipelined):
         """Asks everything on one connection; returns whether it lived."""
@@ -235,8 +240,7 @@ class AllocationsWhileServing(FaultsTest):
             self.faults.clear()
             self.daemon.start()
             self.wait_started(self.daemon, starts)
-            self.witness = self.client(self.daemon.address)
-            self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
+            self.witness = self.other_client()
             self.try_one(True, at=n)
 
     def test_all_that_fail_from_one_on_and_then_none(self):
@@ -269,8 +273,7 @@ class AllocationsAtReload(FaultsTest):
         self.daemon = self.faulty(self.servers[:2])
         self.listens = self.daemon.listens
         self.more = ['127.0.0.1:%d' % free_port()]
-        self.witness = self.client(self.daemon.address)
-        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
+        self.witness = self.other_client()
         self.counts = (0, 0)
 
     def reload(self, is_large):
@@ -427,8 +430,7 @@ class AllocationsAtTheAdminPorts(FaultsTest):
         super().setUp()
         self.http = '127.0.0.1:%d' % free_port()
         self.daemon = self.faulty([self.memcached('s1'), self.memcached('s2')], proxy={'http': self.http})
-        self.witness = self.client(self.daemon.address)
-        self.assertEqual(self.witness.ask(b'get w\r\n'), b'END\r\n')  # it is in before anything fails
+        self.witness = self.other_client()
         self.assertEqual(self.witness.ask(b'get k\r\n'), b'END\r\n')
 
     def ask_admin(self, command):

@@ -444,7 +444,8 @@ class ValuesOfServersThatWereOut(InterleavingTest):
         self.assertTrue(ended.wait(10 * TIME_FACTOR))
         self.assertEqual(slow.items[key][1], b'newest')
 
-    def test_a_flush_held_while_a_server_leaves_is_done_at_its_return(self):
+    def a_flush_reaches_a_server_that_goes(self, flush_and_go):
+        """flush_and_go(daemon, client) flushes and takes s1 out, or the other way round, while s1 owes a get."""
         go = threading.Event()
 
         def behave(connection):
@@ -459,37 +460,26 @@ class ValuesOfServersThatWereOut(InterleavingTest):
         with daemon.client() as reader, daemon.client() as other:
             reader.send(b'get %s\r\n' % keys_of('s1', TWO)[0])
             wait_until(lambda: leaving.asked(b'get '), None, 's1 to be asked')
-            daemon.admin('drain s1')
-            self.wait_for_state(daemon, 's1', 'leaving')
-            self.assertEqual(other.ask(b'flush_all\r\n'), b'OK\r\n')
+            flush_and_go(daemon, other)
             go.set()
         daemon.admin('restore s1')
         self.wait_for_state(daemon, 's1', 'live')
         self.assertNotIn(b'kept', leaving.items)
 
-    def test_a_flush_under_way_when_a_server_goes_out_is_done_at_its_return(self):
-        go = threading.Event()
+    def test_a_flush_held_while_a_server_leaves_is_done_at_its_return(self):
+        def flush_and_go(daemon, other):
+            daemon.admin('drain s1')
+            self.wait_for_state(daemon, 's1', 'leaving')
+            self.assertEqual(other.ask(b'flush_all\r\n'), b'OK\r\n')
+        self.a_flush_reaches_a_server_that_goes(flush_and_go)
 
-        def behave(connection):
-            for line, block in connection.requests():
-                if line.startswith(b'get '):
-                    go.wait(30 * TIME_FACTOR)
-                connection.send(answer_like_memcached(connection.server, line, block))
-        leaving = self.scripted(behave, name='s1')
-        leaving.items[b'kept'] = (b'0', b'old')
-        daemon = self.ketamad([leaving, self.memcached('s2')], proxy={'workers': 1},
-                              pool=dict(NEVER_EJECT, request_timeout='30s'))
-        with daemon.client() as reader, daemon.client() as other:
-            reader.send(b'get %s\r\n' % keys_of('s1', TWO)[0])
-            wait_until(lambda: leaving.asked(b'get '), None, 's1 to be asked')
+    def test_a_flush_under_way_when_a_server_goes_out_is_done_at_its_return(self):
+        def flush_and_go(daemon, other):
             other.send(b'flush_all\r\n')
             self.wait_under_way(daemon, 2)
             daemon.admin('eject s1')
             self.assertEqual(other.read_reply(), b'OK\r\n')
-            go.set()
-        daemon.admin('restore s1')
-        self.wait_for_state(daemon, 's1', 'live')
-        self.assertNotIn(b'kept', leaving.items)
+        self.a_flush_reaches_a_server_that_goes(flush_and_go)
 
     def test_writes_answered_late_are_not_noted_for_ever(self):
         """Notes of a server that is never out must not add up until they overflow."""

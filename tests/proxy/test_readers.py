@@ -1,7 +1,6 @@
 """Programs that read memcached's statistics read ketamad's, on the client port and the admin port."""
 
 import glob
-import os
 import shutil
 import subprocess
 import unittest
@@ -40,6 +39,8 @@ LoadPlugin memcached
   </Instance>
 </Plugin>
 """
+# beside what has its figure compared, of both ports
+NAMES = ('memcached_command-get', 'memcached_command-set', 'memcached_octets', 'uptime')
 
 
 def port_of(address):
@@ -77,17 +78,20 @@ class ReadersTest(ProxyTest):
                 return lines[-1].split(',')[1:] if len(lines) > 1 else None
             return None
 
-        def is_read():
-            return all(last(port, 'memcached_connections-current')
-                       and last(port, 'memcached_ops-hits') for port in ('client', 'admin'))
-        wait_until(is_read, None, 'collectd to write what it read')
+        def written(port, name):
+            return glob.glob('%s/csv/here/memcached-%s/%s*' % (folder, port, name))
+
+        def is_read(port):  # rates are written with the second reading
+            return (last(port, 'memcached_connections-current') and last(port, 'memcached_ops-hits')
+                    and all(written(port, name) for name in NAMES))
+        for port in ('client', 'admin'):
+            wait_until(lambda port=port: is_read(port), None, 'collectd to write what it read of the %s port' % port)
         with open(folder + '/log', encoding='utf-8', errors='replace') as file:
             self.assertNotRegex(file.read().lower(), 'error|fail')
         for port in ('client', 'admin'):
             self.assertEqual(float(last(port, 'memcached_ops-hits')[0]), ASKED, port)
-            names = [os.path.basename(path) for path in glob.glob('%s/csv/here/memcached-%s/*' % (folder, port))]
-            for name in ('memcached_command-get', 'memcached_command-set', 'memcached_octets', 'uptime'):
-                self.assertTrue(any(file.startswith(name) for file in names), (port, name))
+            for name in NAMES:
+                self.assertTrue(written(port, name), (port, name))
 
     @unittest.skipUnless(MEMCSTAT, 'no memcstat: apt-get install libmemcached-tools')
     def test_memcstat_reads_the_client_port(self):
