@@ -119,13 +119,16 @@ static uint32_t random_number(struct control *control)
     return (uint32_t)(control->random >> 33);
 }
 
-/* Sets the timer for the next probe or the next thing that time brings. */
+/*
+ * Sets the timer for the next probe or the next thing that time brings. What is due while a probe
+ * is under way waits for its end, which comes here too.
+ */
 static void set_timer(struct member *member)
 {
     uint64_t at_us = health_due_at(&member->health);
     uint64_t now_us = clock_us();
 
-    if (at_us == HEALTH_NEVER) {
+    if (at_us == HEALTH_NEVER || (at_us <= now_us && prober_is_busy(member->prober))) {
         evtimer_del(member->timer);
     } else {
         timer_set(member->timer, at_us > now_us ? at_us - now_us : 0);

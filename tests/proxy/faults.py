@@ -12,6 +12,8 @@ import threading
 
 from harness import Memcached, ScriptedServer, connect_to, free_port, run_tool, spawn, wait_until
 
+EXIT_MAX = 5  # seconds, of a memcached that was asked to end
+
 GARBAGE = (b'garbage\r\n', b'\x00\xff\x01 \xfe' * 5 + b'\r\n', b'VALUE no-such-key 0 3\r\nabc\r\nEND\r\n',
            b'VALUE k1 0 99999999999999999999\r\n', b'\r\n', b'HDX\r\n' * 3, b'x' * 5000)
 
@@ -33,7 +35,10 @@ class Process(Memcached):
             self.kill()
         else:
             self.process.terminate()
-            self.process.wait()
+            try:
+                self.process.wait(EXIT_MAX)
+            except subprocess.TimeoutExpired:  # it joins threads on its way out, and may get stuck there
+                self.kill()
             self.start()
 
     def heal(self):

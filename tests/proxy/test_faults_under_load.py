@@ -10,8 +10,8 @@ import threading
 import time
 
 from faults import Process, Relay, Remote
-from harness import (TIME_FACTOR, ProxyTest, failures, has_admin, main, open_descriptors, resident_kib, unittest,
-                     wait_until, wrongs)
+from harness import (TIME_FACTOR, ProxyTest, Timeout, failures, has_admin, main, open_descriptors, resident_kib,
+                     unittest, wait_until, wrongs)
 
 HOLD = float(os.environ.get('FAULT_SECONDS', '0.3'))
 ROUNDS = int(os.environ.get('FAULT_ROUNDS', '1'))
@@ -87,6 +87,13 @@ class EveryFault(ProxyTest):
         grown.update((text, n - before['errors'].get(text, 0)) for text, n in after['errors'].items())
         return {name: n for name, n in grown.items() if n}
 
+    def wait_back(self, server, took):
+        try:
+            wait_until(lambda: server.ask(b'get k\r\n') and self.daemon.state(server.name) == 'live', 30, 'its return')
+        except Timeout as error:
+            raise AssertionError('%s; the restart took %.3f s; now it is %s'
+                                 % (error, took, self.daemon.members()[server.name])) from error
+
     def one_fault(self, server, how):
         before = self.counts()
         self.pauses.take()
@@ -99,7 +106,7 @@ class EveryFault(ProxyTest):
         out = self.counts()
         at_first = self.failed_between(before, out)
         if how == 'restart':
-            wait_until(lambda: server.ask(b'get k\r\n') and self.daemon.state(server.name) == 'live', 30, 'its return')
+            self.wait_back(server, time.monotonic() - began)
         let_pass(HOLD)
         held = self.counts()
         server.heal()

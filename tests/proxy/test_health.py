@@ -3,8 +3,8 @@
 import re
 import time
 
-from harness import (TIME_FACTOR, Client, ProxyTest, ScriptedServer, answer_like_memcached, has_admin, keys_of, main,
-                     never_answer, placement_of_names, unittest, wait_until, wrongs)
+from harness import (TIME_FACTOR, Client, ProxyTest, ScriptedServer, answer_like_memcached, cpu_seconds, has_admin,
+                     keys_of, main, never_answer, placement_of_names, unittest, wait_until, wrongs)
 
 QUICK = {'probe_interval': '100ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'fall': 2, 'rise': 1,
          'min_live': '0%'}
@@ -274,6 +274,18 @@ class Ejection(ProxyTest):
         let_pass(2)
         self.assertLess(server.accepted - before, 25)
         self.assertGreater(server.accepted - before, 0)
+
+    def test_a_probe_that_hangs_while_the_next_is_due_costs_nothing(self):
+        daemon, servers = self.pool_of(3, pool=dict(QUICK, probe_timeout='5s', fall=1))
+        key = keys_of('s2')[0]
+        with daemon.client() as client:
+            servers[1].pause()
+            client.ask(b'get %s\r\n' % key)
+            daemon.wait_state('s2', 'ejected')
+            let_pass(0.2)  # the next probe is due, the one under way gets no answer
+            before = cpu_seconds(daemon.pid)
+            let_pass(1)
+            self.assertLess(cpu_seconds(daemon.pid) - before, 0.3 * TIME_FACTOR)
 
     def test_the_cause_and_the_last_error_are_told(self):
         daemon, servers = self.pool_of(2, pool=QUICK)
