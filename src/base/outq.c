@@ -25,8 +25,7 @@ void outq_fini(struct outq *q)
     outq_init(q);
 }
 
-/* Makes room for one more piece behind the last. */
-static bool outq_grow(struct outq *q)
+bool outq_grow(struct outq *q)
 {
     struct piece *pieces;
     uint32_t capacity = q->capacity * 2;
@@ -50,20 +49,17 @@ static bool outq_grow(struct outq *q)
     return true;
 }
 
-bool outq_add(struct outq *q, const char *data, size_t len, struct chunk *chunk, uint32_t ordinal)
+/* Replaces *gather by one with room for len bytes. False: out of memory. */
+static bool refill(struct chunk **gather, struct chunk_pool *pool, size_t len)
 {
-    if (len == 0) {
-        return true;
-    }
-    if (q->head + q->count == q->capacity && !outq_grow(q)) {
+    struct chunk *fresh = chunk_new(pool, len > GATHER_BYTES ? len : GATHER_BYTES);
+
+    if (fresh == NULL) {
         return false;
     }
-    *outq_at(q, q->count) = (struct piece){data, chunk, (uint32_t)len, ordinal};
-    q->count++;
-    q->bytes += len;
-    if (chunk != NULL) {
-        chunk_ref(chunk);
-    }
+    fresh->is_shared = true;
+    chunk_unref(*gather);
+    *gather = fresh;
     return true;
 }
 
@@ -72,15 +68,8 @@ bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gath
 {
     char *to;
 
-    if (*gather == NULL || chunk_room(*gather) < len) {
-        struct chunk *fresh = chunk_new(pool, len > GATHER_BYTES ? len : GATHER_BYTES);
-
-        if (fresh == NULL) {
-            return false;
-        }
-        fresh->is_shared = true;
-        chunk_unref(*gather);
-        *gather = fresh;
+    if ((*gather == NULL || chunk_room(*gather) < len) && !refill(gather, pool, len)) {
+        return false;
     }
     to = (*gather)->data + (*gather)->filled;
     memcpy(to, data, len);
@@ -88,6 +77,49 @@ bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gath
         return false;
     }
     (*gather)->filled += (uint32_t)len;
+    return true;
+}
+
+bool outq_copier_end(struct outq_copier *copier)
+{
+    struct chunk *chunk = *copier->gather;
+    char *start;
+    size_t len;
+
+    if (chunk == NULL) {
+        return true;
+    }
+    start = chunk->data + chunk->filled;
+    len = (size_t)(copier->at - start);
+    if (!outq_append(copier->q, start, len, chunk, 0)) {
+        return false;
+    }
+    chunk->filled += (uint32_t)len;
+    return true;
+}
+
+/* The chunk is full. */
+static bool copier_refill(struct outq_copier *copier, size_t len)
+{
+    if (!outq_copier_end(copier) || !refill(copier->gather, copier->pool, len)) {
+        return false;
+    }
+    copier->at = (*copier->gather)->data;
+    copier->end = copier->at + (*copier->gather)->capacity;
+    return true;
+}
+
+/* Not inline: a compiler that knew a bound on len would copy by a slow string instruction. */
+bool outq_copier_add(struct outq_copier *copier, const char *data, size_t len)
+{
+    if (len == 0) {
+        return true;
+    }
+    if (unlikely((size_t)(copier->end - copier->at) < len) && !copier_refill(copier, len)) {
+        return false;
+    }
+    memcpy(copier->at, data, len);
+    copier->at += len;
     return true;
 }
 

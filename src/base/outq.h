@@ -64,9 +64,27 @@ MUST_CHECK bool outq_settle(struct outq *q, struct chunk_pool *pool);
 /* Moves the only piece of from to the empty queue to. */
 static inline void outq_hand_over(struct outq *to, struct outq *from);
 
-/* outq_append's second half: data does not follow the last piece. */
-MUST_CHECK bool outq_add(struct outq *q, const char *data, size_t len, struct chunk *chunk,
-                         uint32_t ordinal);
+/* Makes room for one more piece behind the last. False: out of memory. */
+MUST_CHECK bool outq_grow(struct outq *q);
+
+/* Copies many pieces to the end of a queue, as few long ones. */
+struct outq_copier {
+    struct outq *q;
+    struct chunk **gather; /* as outq_copy's */
+    struct chunk_pool *pool;
+    char *at;  /* where in *gather the next byte goes */
+    char *end; /* of its room */
+};
+
+/* Begins to copy; until outq_copier_end, what was copied is in no queue. */
+static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather,
+                                                   struct chunk_pool *pool);
+
+/* Copies one more. False: out of memory; the queue holds what was copied before. */
+MUST_CHECK bool outq_copier_add(struct outq_copier *copier, const char *data, size_t len);
+
+/* Appends what was copied; more may follow. False: out of memory, it is lost. */
+MUST_CHECK bool outq_copier_end(struct outq_copier *copier);
 
 static inline bool outq_is_empty(const struct outq *q)
 {
@@ -91,7 +109,31 @@ static inline bool outq_append(struct outq *q, const char *data, size_t len, str
             return true;
         }
     }
-    return outq_add(q, data, len, chunk, ordinal);
+    if (len == 0) {
+        return true;
+    }
+    if (q->head + q->count == q->capacity && !outq_grow(q)) {
+        return false;
+    }
+    *outq_at(q, q->count) = (struct piece){data, chunk, (uint32_t)len, ordinal};
+    q->count++;
+    q->bytes += len;
+    if (chunk != NULL) {
+        chunk_ref(chunk);
+    }
+    return true;
+}
+
+static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather,
+                                                   struct chunk_pool *pool)
+{
+    struct outq_copier copier = {q, gather, pool, NULL, NULL};
+
+    if (*gather != NULL) {
+        copier.at = (*gather)->data + (*gather)->filled;
+        copier.end = (*gather)->data + (*gather)->capacity;
+    }
+    return copier;
 }
 
 static inline void outq_hand_over(struct outq *to, struct outq *from)

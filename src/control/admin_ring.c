@@ -99,7 +99,7 @@ static bool decode(struct slice text, char *to, size_t size, size_t *len)
 static void add_location(struct admin_call *call, const struct topology_listener *listener,
                          struct slice key)
 {
-    struct route route = route_key(call->control->slot.current, listener, key, NULL);
+    struct route route = route_key(call->control->slot.current, listener, key);
     char text[ADDRESS_TEXT_MAX > 256 ? ADDRESS_TEXT_MAX : 256];
     uint32_t list[LOCATE_MAX];
     size_t count;

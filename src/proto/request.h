@@ -8,6 +8,7 @@
 #ifndef PROTO_REQUEST_H
 #define PROTO_REQUEST_H
 
+#include "base/blank.h"
 #include "proto/command.h"
 
 enum {
@@ -101,8 +102,7 @@ static inline bool request_next_key(struct slice *rest, struct slice *key)
     if (at == end) {
         return false;
     }
-    const char *blank = memchr(at, ' ', (size_t)(end - at));
-    const char *stop = blank != NULL ? blank : end;
+    const char *stop = blank_find(at, end);
     *key = slice_make(at, (size_t)(stop - at));
     *rest = slice_make(stop, (size_t)(end - stop));
     return true;

@@ -1,6 +1,7 @@
 /* See proxy/backend_in.h. */
 #include "proxy/backend_in.h"
 
+#include "base/blank.h"
 #include "base/io.h"
 #include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
@@ -20,13 +21,11 @@ static struct slice key_in_turn(const struct leg *leg)
 {
     const char *at = leg->next_key;
     const char *end = leg->line.data + leg->line.len - 2;
-    const char *blank;
 
     if (at >= end) {
         return slice_make(end, 0);
     }
-    blank = leg->key_count > 1 ? memchr(at, ' ', (size_t)(end - at)) : NULL;
-    return slice_make(at, (size_t)((blank != NULL ? blank : end) - at));
+    return slice_make(at, (size_t)((leg->key_count > 1 ? blank_find(at, end) : end) - at));
 }
 
 /* Finds the VALUE's key among those still to be answered. False: it was not asked. */
@@ -157,8 +156,9 @@ static size_t take_plain_values(struct backend *backend, struct leg *leg, const 
         leg->next_key = key.data + key.len + 1;
         leg->value_ordinal = is_alone ? 0 : leg->next_ordinal;
         leg->next_ordinal++;
-        if (!is_alone) {
-            keep(leg, data + taken, bytes, chunk);
+        if (!is_alone &&
+            !outq_append(&leg->replies, data + taken, bytes, chunk, leg->value_ordinal)) {
+            exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
         }
         taken += bytes;
     }

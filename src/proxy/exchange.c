@@ -145,7 +145,7 @@ static void route_and_submit(struct exchange *exchange, const struct server *avo
     struct worker *worker = exchange->worker;
     const struct topology_listener *through = exchange->client->listener->route;
     struct leg *leg = &exchange->first;
-    struct route route = route_key(worker->topology, through, exchange->key, avoid);
+    struct route route = route_key_avoiding(worker->topology, through, exchange->key, avoid);
 
     if (route.pool == NULL) {
         exchange_leg_failed(leg, LEG_NO_POOL);

@@ -101,6 +101,9 @@ static bool merge_one(struct exchange *exchange, struct outq *q)
  */
 static bool put_values_in_order(struct exchange *exchange, struct outq *q)
 {
+    struct worker *worker = exchange->worker;
+    struct outq_copier copier = outq_copier_begin(q, &worker->gather, &worker->pool);
+
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         exchange->legs[i].next_ordinal = 0;
         exchange->legs[i].taken = 0;
@@ -115,13 +118,16 @@ static bool put_values_in_order(struct exchange *exchange, struct outq *q)
             if (piece->ordinal != ordinal) {
                 break;
             }
-            if (!put_piece(exchange, q, piece)) {
+            if (piece->len <= COPY_MAX
+                    ? !outq_copier_add(&copier, piece->data, piece->len)
+                    : !outq_copier_end(&copier) ||
+                          !outq_append(q, piece->data, piece->len, piece->chunk, 0)) {
                 return false;
             }
             leg->taken++;
         }
     }
-    return put_text(exchange, q, SLICE("END\r\n"));
+    return outq_copier_add(&copier, "END\r\n", REPLY_END_BYTES) && outq_copier_end(&copier);
 }
 
 /*

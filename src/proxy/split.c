@@ -113,7 +113,7 @@ static bool assign_keys(struct exchange *exchange, const struct request *request
     bool done = true;
 
     while (n < request->key_count && request_next_key(&rest, &key)) {
-        struct route route = route_key(worker->topology, through, key, NULL);
+        struct route route = route_key(worker->topology, through, key);
         uint32_t part = part_for(parts, worker->leg_of_server, worker->set_count, route, key.len);
 
         hot_key(worker->hot, &key);

@@ -13,11 +13,40 @@ struct route {
     enum server_standing standing;    /* of server: LIVE, DOWN or GATED */
 };
 
-/*
- * Routes key as seen through listener. avoid (or PLACEMENT_NONE) is a server of
- * the pool that just failed and is passed over.
- */
-struct route route_key(const struct topology *topology, const struct topology_listener *listener,
-                       struct slice key, const struct server *avoid);
+/* The pool that takes key as seen through listener, or NULL. */
+static inline const struct topology_pool *route_pool(const struct topology *topology,
+                                                     const struct topology_listener *listener,
+                                                     struct slice key)
+{
+    for (uint32_t i = 0; i < listener->pool_count; i++) {
+        const struct topology_pool *pool = &topology->pools[listener->pools[i]];
+
+        if (pool->prefix_len == 0 || (key.len >= pool->prefix_len &&
+                                      memcmp(key.data, pool->prefix, pool->prefix_len) == 0)) {
+            return pool;
+        }
+    }
+    return NULL;
+}
+
+/* Routes key as seen through listener. */
+static inline struct route route_key(const struct topology *topology,
+                                     const struct topology_listener *listener, struct slice key)
+{
+    struct route route = {route_pool(topology, listener, key), PLACEMENT_NONE, STANDING_OUT};
+
+    if (likely(route.pool != NULL)) {
+        route.server = placement_find(route.pool->placement, key, route.pool->live);
+        if (likely(route.server != PLACEMENT_NONE)) {
+            route.standing = (enum server_standing)route.pool->live[route.server];
+        }
+    }
+    return route;
+}
+
+/* Routes key to another server than avoid, which just failed; NULL: to whichever it is. */
+struct route route_key_avoiding(const struct topology *topology,
+                                const struct topology_listener *listener, struct slice key,
+                                const struct server *avoid);
 
 #endif
