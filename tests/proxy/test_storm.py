@@ -8,13 +8,14 @@ import os
 import random
 import resource
 import select
+import signal
 import socket
 import threading
 import time
 import unittest
 
-from harness import (DEADLINE, TIME_FACTOR, Client, ProxyTest, failures, keys_of, main, open_descriptors, proxy_only,
-                     resident_kib, wait_until, wrongs)
+from harness import (DEADLINE, TEST_DEADLINE, TIME_FACTOR, Client, ProxyTest, failures, keys_of, main,
+                     open_descriptors, proxy_only, resident_kib, wait_until, wrongs)
 
 STORM_CLIENTS = int(os.environ.get('STORM_CLIENTS', 2000))
 UNREAD_GETS = int(os.environ.get('UNREAD_GETS', 1000))
@@ -239,6 +240,10 @@ class Greedy(ProxyTest):
 
 @proxy_only
 class Soak(ProxyTest):
+    def setUp(self):
+        super().setUp()
+        signal.setitimer(signal.ITIMER_REAL, TEST_DEADLINE + SOAK_SECONDS)
+
     def test_memory_and_descriptors_stay_flat(self):
         daemon, servers = self.pool_of(3, pool={'fall': 2, 'probe_interval': '200ms'})
         loads = [self.load(daemon, clients=30, strict=False, seconds=100000)]
