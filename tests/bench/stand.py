@@ -106,6 +106,7 @@ class Bench:
         self.folder = folder
         self.stack = contextlib.ExitStack()
         cores = sorted(os.sched_getaffinity(0))
+        self.all_cores = set(cores)
         self.proxy_cores = {cores[-1]}
         self.other_cores = {cores[-1]}
         if options.own_core:
