@@ -1,7 +1,8 @@
-"""CPU a key with one worker and with one a core: every core has a worker and a load of its own.
+"""CPU a key with one worker a core, beside proxies of one worker each: what workers cost each other.
 
-A worker that shares nothing with another spends as much on a key however many there are. So each
-of them gets the same load on a core as full as with one worker alone; the servers have all cores.
+Every core is as full as the single one of the other modes: it has a worker, and a load whose
+clients are spread over all workers. That alone makes the kernel's part dearer than on one core, so
+the same load is given to as many proxies of one worker each, which share nothing at all.
 """
 
 import json
@@ -13,62 +14,94 @@ from stand import BenchError
 
 
 def pin_threads(pid, cores):
-    """The threads of a proxy, its workers among them, go round the cores: the first is no worker."""
-    for i, task in enumerate(sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))):
+    """The threads of a process go round the cores; the first of a proxy is no worker."""
+    tasks = sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+    for i, task in enumerate(tasks):
         os.sched_setaffinity(task, {cores[(i + len(cores) - 1) % len(cores)]})
 
 
-def run_loads(bench, daemon, cores, arguments):
-    """One load a core, at once; CPU a key over all of their keys, and their sum a second."""
+def let_run(pid, cores):
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), cores)
+
+
+def divided(arguments, parts):
+    """A row's load for one of so many load generators."""
+    return [f"--clients={int(text.split('=')[1]) // parts}" if text.startswith("--clients=")
+            else text for text in arguments]
+
+
+def run_loads(bench, daemons, cores, arguments):
+    """On each core one load for each core's worker, all at once; CPU a key over all keys."""
     loads = []
     for core in cores:
-        loads.append(subprocess.Popen(
-            bench.load_command(daemon.address, arguments), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, preexec_fn=lambda core=core: os.sched_setaffinity(0, {core})))
-    reports = [json.loads(load.communicate(timeout=120)[0]) for load in loads]
-    for report in reports:
+        for i in range(len(cores)):
+            daemon = daemons[i % len(daemons)]
+            command = bench.load_command(daemon.address, arguments + [f"--watch={daemon.pid}"])
+            loads.append((daemon, subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                preexec_fn=lambda core=core: os.sched_setaffinity(0, {core}))))
+    keys = 0
+    spent = {daemon: [] for daemon in daemons}
+    for daemon, load in loads:
+        report = json.loads(load.communicate(timeout=120)[0])
         if report["errors"] or report["misses"] or report["unfinished"]:
             raise BenchError(f"scaling: {report['errors']} errors, {report['misses']} misses")
-    keys = sum(report["keys_a_second"] for report in reports)
-    spent = statistics.mean(report["watched_0_cpu_us_a_key"] * report["keys_a_second"]
-                            for report in reports)
-    return {"cpu_us_a_key": spent / keys, "keys_a_second": keys}
+        keys += report["keys_a_second"]
+        spent[daemon].append(report["watched_0_cpu_us_a_key"] * report["keys_a_second"])
+    return {"cpu_us_a_key": sum(statistics.mean(one) for one in spent.values()) / keys,
+            "keys_a_second": keys}
+
+
+def measure(bench, cores, processes, workers, arguments):
+    """Starts the proxies, gives them the load, ends them."""
+    daemons = []
+    try:
+        for i in range(processes):
+            own = [cores[i]] if processes > 1 else cores
+            bench.proxy_cores = set(own)
+            daemons.append(bench.start_ketamad(workers, bench.options.ketamad))
+            pin_threads(daemons[i].pid, own)
+        for server in bench.servers:
+            let_run(server.pid, cores)
+        return run_loads(bench, daemons, cores, arguments)
+    finally:
+        for daemon in daemons:
+            daemon.stop()
 
 
 def bench_scaling(bench, rows):
-    """{row: {workers: medians}}, and each ratio to one worker; printed as it is found."""
+    """{row: {case: medians, with ratios to as many proxies}}; printed as it is found."""
     cores = sorted(bench.all_cores)
-    if len(cores) < 2:
+    count = len(cores)
+    if count < 2:
         raise BenchError("--scaling: there is one core only")
+    cases = {"1 worker, 1 core": (cores[:1], 1, 1),
+             f"{count} proxies of 1 worker": (cores, count, 1),
+             f"1 proxy of {count} workers": (cores, 1, count)}
+    reference = list(cases)[1]
     found = {}
     for name, title, arguments, _ in rows:
-        runs = {1: [], len(cores): []}
+        runs = {case: [] for case in cases}
         for turn in range(bench.options.rounds):
-            for workers in sorted(runs, reverse=turn % 2 == 1):
-                used = cores[:workers]
-                bench.proxy_cores = set(used)
-                daemon = bench.start_ketamad(workers, bench.options.ketamad)
-                try:
-                    for server in bench.servers:
-                        os.sched_setaffinity(server.pid, used)
-                        for task in os.listdir(f"/proc/{server.pid}/task"):
-                            os.sched_setaffinity(int(task), used)
-                    pin_threads(daemon.pid, used)
-                    runs[workers].append(run_loads(bench, daemon, used, arguments + [
-                        "--prefill", f"--key-prefix={name}:", f"--seconds={bench.options.seconds}",
-                        f"--seed={turn + 1}", f"--watch={daemon.pid}"]))
-                finally:
-                    daemon.stop()
+            for i in range(len(cases)):
+                case = list(cases)[(turn + i) % len(cases)]
+                used, processes, workers = cases[case]
+                more = ["--prefill", f"--key-prefix={name}:", f"--seed={turn + 1}",
+                        f"--seconds={bench.options.seconds}"]
+                runs[case].append(measure(bench, used, processes, workers,
+                                          divided(arguments, len(used)) + more))
         found[name] = {}
-        print(f"\n{name}: {title}, on each of so many cores")
-        for workers, reports in runs.items():
+        print(f"\n{name}: {title}, for each core")
+        for case, reports in runs.items():
             medians = {field: statistics.median(report[field] for report in reports)
                        for field in reports[0]}
             for field in list(medians):
                 medians["ratio_" + field] = statistics.median(
-                    report[field] / one[field] for report, one in zip(reports, runs[1]))
-            found[name][workers] = medians
-            print(f"  {workers} worker{'s' if workers > 1 else ' '}  {medians['cpu_us_a_key']:7.2f} us a key"
-                  f"  {medians['ratio_cpu_us_a_key']:5.2f}   {medians['keys_a_second']:9.0f} keys/s"
-                  f"  {medians['ratio_keys_a_second']:5.2f}", flush=True)
+                    report[field] / other[field]
+                    for report, other in zip(reports, runs[reference]))
+            found[name][case] = medians
+            print(f"  {case:<24} {medians['cpu_us_a_key']:7.2f} us a key"
+                  f" {medians['ratio_cpu_us_a_key']:6.2f} {medians['keys_a_second']:10.0f} keys/s"
+                  f" {medians['ratio_keys_a_second']:6.2f}", flush=True)
     return found
