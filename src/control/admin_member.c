@@ -11,6 +11,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* How long it is until then. */
+static double seconds_until(uint64_t at_us, uint64_t now_us)
+{
+    return (double)(at_us > now_us ? at_us - now_us : 0) / 1e6;
+}
+
 static void add_server(struct evbuffer *out, const struct member *member, double share)
 {
     uint64_t now_us = clock_us();
@@ -24,9 +30,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     if (prober_is_busy(member->prober)) {
         snprintf(next, sizeof(next), "now"); /* health has planned for no answer at all */
     } else if (health->next_probe_at_us != HEALTH_NEVER) {
-        uint64_t at_us = health->next_probe_at_us;
-
-        snprintf(next, sizeof(next), "%.1fs", (double)(at_us > now_us ? at_us - now_us : 0) / 1e6);
+        snprintf(next, sizeof(next), "%.1fs", seconds_until(health->next_probe_at_us, now_us));
     }
     evbuffer_add_printf(
         out, "SERVER %s/%s %s state=%s since=%.1fs share=%.3f%% failures=%u next_probe=%s",
@@ -45,10 +49,7 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     evbuffer_add_printf(out, " last_error=\"%s\"",
                         health->counted_us != 0 ? health_cause_text(health->last_cause) : "");
     if (health->ejected_until_us != 0 && health->ejected_until_us != HEALTH_NEVER) {
-        uint64_t end_us = health->ejected_until_us;
-
-        evbuffer_add_printf(out, " out_for=%.1fs",
-                            (double)(end_us > now_us ? end_us - now_us : 0) / 1e6);
+        evbuffer_add_printf(out, " out_for=%.1fs", seconds_until(health->ejected_until_us, now_us));
     }
     if (name_error != NULL) {
         evbuffer_add_printf(out, " name_error=\"%s\"", name_error);

@@ -71,7 +71,7 @@ static bool on_header(struct backend *backend, struct leg *leg, const struct rep
 }
 
 /* Keeps bytes of a reply for the answer. */
-static void keep(struct leg *leg, const char *data, size_t len, struct chunk *chunk)
+static inline void keep(struct leg *leg, const char *data, size_t len, struct chunk *chunk)
 {
     uint32_t ordinal = leg->kind == REPLY_VALUES ? leg->value_ordinal : 0;
 
@@ -156,9 +156,8 @@ static size_t take_plain_values(struct backend *backend, struct leg *leg, const 
         leg->next_key = key.data + key.len + 1;
         leg->value_ordinal = is_alone ? 0 : leg->next_ordinal;
         leg->next_ordinal++;
-        if (!is_alone &&
-            !outq_append(&leg->replies, data + taken, bytes, chunk, leg->value_ordinal)) {
-            exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
+        if (!is_alone) {
+            keep(leg, data + taken, bytes, chunk);
         }
         taken += bytes;
     }

@@ -95,6 +95,16 @@ static bool merge_one(struct exchange *exchange, struct outq *q)
     return put_replies(exchange, q, leg);
 }
 
+/* As put_piece, among many. */
+static bool put_value(struct outq_copier *copier, const struct piece *piece)
+{
+    if (piece->len <= COPY_MAX) {
+        return outq_copier_add(copier, piece->data, piece->len);
+    }
+    return outq_copier_end(copier) &&
+           outq_append(copier->q, piece->data, piece->len, piece->chunk, 0);
+}
+
 /*
  * The values in the order of the keys asked. A leg's pieces are in the order of its own keys,
  * each with the number of the key it answers.
@@ -118,10 +128,7 @@ static bool put_values_in_order(struct exchange *exchange, struct outq *q)
             if (piece->ordinal != ordinal) {
                 break;
             }
-            if (piece->len <= COPY_MAX
-                    ? !outq_copier_add(&copier, piece->data, piece->len)
-                    : !outq_copier_end(&copier) ||
-                          !outq_append(q, piece->data, piece->len, piece->chunk, 0)) {
+            if (!put_value(&copier, piece)) {
                 return false;
             }
             leg->taken++;

@@ -8,7 +8,6 @@ the same load is given to as many proxies of one worker each, which share nothin
 import json
 import os
 import statistics
-import subprocess
 
 from stand import BenchError
 
@@ -37,10 +36,8 @@ def run_loads(bench, daemons, cores, arguments):
     for core in cores:
         for i in range(len(cores)):
             daemon = daemons[i % len(daemons)]
-            command = bench.load_command(daemon.address, arguments + [f"--watch={daemon.pid}"])
-            loads.append((daemon, subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                preexec_fn=lambda core=core: os.sched_setaffinity(0, {core}))))
+            loads.append((daemon, bench.start_load(
+                daemon.address, arguments + [f"--watch={daemon.pid}"], {core})))
     keys = 0
     spent = {daemon: [] for daemon in daemons}
     for daemon, load in loads:

@@ -183,10 +183,10 @@ class Bench:
     def load_command(self, address, arguments):
         return [self.options.load, "--json", "--address", address] + arguments
 
-    def start_load(self, address, arguments):
+    def start_load(self, address, arguments, cores=None):
         return subprocess.Popen(
             self.load_command(address, arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            preexec_fn=lambda: os.sched_setaffinity(0, self.other_cores))
+            preexec_fn=lambda: os.sched_setaffinity(0, cores or self.other_cores))
 
     def run_load(self, address, arguments, seconds=120):
         load = self.start_load(address, arguments)

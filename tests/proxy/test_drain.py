@@ -1,5 +1,6 @@
 """Stopping (case 40)."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -11,6 +12,17 @@ from harness import (TIME_FACTOR, ProxyTest, accepts, answer_after, free_port, m
 
 @proxy_only
 class Draining(ProxyTest):
+    @contextlib.contextmanager
+    def one_under_way(self, drain_timeout, request_timeout):
+        """A daemon with a request that its server has got and never answers."""
+        server = self.scripted(never_answer, name='s1')
+        daemon = self.ketamad([server], proxy={'drain_timeout': drain_timeout},
+                              pool={'request_timeout': request_timeout})
+        with daemon.client() as client:
+            client.send(b'get k\r\n')
+            wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')
+            yield daemon
+
     def test_requests_under_way_are_answered_and_the_exit_is_0(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             server = self.scripted(answer_after(0.3), name='s1')
@@ -41,11 +53,7 @@ class Draining(ProxyTest):
             self.assertEqual(daemon.process.wait(10 * TIME_FACTOR), 0)
 
     def test_nothing_is_reloaded_any_more(self):
-        server = self.scripted(never_answer, name='s1')
-        daemon = self.ketamad([server], proxy={'drain_timeout': '20s'}, pool={'request_timeout': '20s'})
-        with daemon.client() as client:
-            client.send(b'get k\r\n')
-            wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')
+        with self.one_under_way('20s', '20s') as daemon:
             more = '127.0.0.1:%d' % free_port()
             daemon.send_signal(signal.SIGTERM)
             wait_until(lambda: not accepts(daemon.address), None, 'the listener to close')
@@ -119,21 +127,13 @@ class Draining(ProxyTest):
         self.assertEqual(daemon.terminate(), 0)
 
     def test_a_hung_server_holds_it_up_for_the_drain_timeout_at_most(self):
-        server = self.scripted(never_answer, name='s1')
-        daemon = self.ketamad([server], proxy={'drain_timeout': '500ms'}, pool={'request_timeout': '20s'})
-        with daemon.client() as client:
-            client.send(b'get k\r\n')
-            wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')
+        with self.one_under_way('500ms', '20s') as daemon:
             began = time.monotonic()
             self.assertEqual(daemon.terminate(), 0)
             self.assertLess(time.monotonic() - began, 3 * TIME_FACTOR)
 
     def test_a_second_signal_stops_it_at_once(self):
-        server = self.scripted(never_answer, name='s1')
-        daemon = self.ketamad([server], proxy={'drain_timeout': '60s'}, pool={'request_timeout': '60s'})
-        with daemon.client() as client:
-            client.send(b'get k\r\n')
-            wait_until(lambda: server.asked(b'get k'), None, 'the request to reach the server')
+        with self.one_under_way('60s', '60s') as daemon:
             daemon.send_signal(signal.SIGTERM)
             wait_until(lambda: not accepts(daemon.address), None, 'the drain to begin')
             self.assertIsNone(daemon.process.poll())

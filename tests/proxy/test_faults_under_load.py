@@ -10,8 +10,8 @@ import threading
 import time
 
 from faults import Process, Relay, Remote
-from harness import (TIME_FACTOR, ProxyTest, Timeout, failures, has_admin, main, open_descriptors, resident_kib,
-                     unittest, wait_until, wrongs)
+from harness import (TIME_FACTOR, ProxyTest, Timeout, failures, has_admin, let_pass, main, open_descriptors,
+                     resident_kib, unittest, wait_until, wrongs)
 
 HOLD = float(os.environ.get('FAULT_SECONDS', '0.3'))
 ROUNDS = int(os.environ.get('FAULT_ROUNDS', '1'))
@@ -20,11 +20,6 @@ POOL = {'probe_interval': '100ms', 'probe_timeout': '%dms' % (200 * TIME_FACTOR)
         'request_timeout': '%dms' % REQUEST_TIMEOUT_MS, 'connect_timeout': '%dms' % (200 * TIME_FACTOR)}
 CLIENTS, DEPTH = 50, 2
 NO_NETWORK = Remote.whats_missing()
-
-
-def let_pass(seconds):
-    begin = time.monotonic()
-    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
 
 
 class Pauses(threading.Thread):

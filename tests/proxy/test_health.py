@@ -4,16 +4,11 @@ import re
 import time
 
 from harness import (TIME_FACTOR, Client, ProxyTest, ScriptedServer, answer_like_memcached, cpu_seconds, has_admin,
-                     keys_of, main, never_answer, placement_of_names, unittest, wait_until, wrongs)
+                     keys_of, let_pass, main, never_answer, placement_of_names, unittest, wait_until, wrongs)
 
 QUICK = {'probe_interval': '100ms', 'probe_timeout': '200ms', 'request_timeout': '300ms', 'fall': 2, 'rise': 1,
          'min_live': '0%'}
 NAMES = ('s1', 's2', 's3')
-
-
-def let_pass(seconds):
-    begin = time.monotonic()
-    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
 
 
 @unittest.skipUnless(has_admin('servers'), 'no health yet')
