@@ -229,7 +229,15 @@ static void judge(struct sim_client *client, unsigned n)
         }
         assert(bytes > 0);
         taken += bytes;
-        done++;
+        if (client->due[done]->is_last) {
+            if (taken < client->in_len) {
+                sim_fail("client %u was sent more behind its last words", n);
+            }
+            client->is_last = true;
+            done = client->due_count;
+        } else {
+            done++;
+        }
     }
     client->due_count -= done;
     memmove(client->due, client->due + done, client->due_count * sizeof(client->due[0]));

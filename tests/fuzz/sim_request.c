@@ -481,8 +481,18 @@ static size_t judge_meta(const struct sim_request *request, const char *data, si
     return head + value_bytes + 2;
 }
 
+/* Last words in place of what asks no server: there was no room for a request's beginning. */
+static bool are_last_words(struct sim_request *request, const char *line, size_t len)
+{
+    if (!runs_out || !begins_with(line, len, "SERVER_ERROR out of memory\r\n")) {
+        return false;
+    }
+    request->is_last = true;
+    return true;
+}
+
 /* A q and the mn behind it: silence needs a reason. */
-static size_t judge_quiet(const struct sim_request *request, const char *data, size_t len)
+static size_t judge_quiet(struct sim_request *request, const char *data, size_t len)
 {
     size_t taken = 0;
     size_t line = line_bytes(data, len);
@@ -502,10 +512,12 @@ static size_t judge_quiet(const struct sim_request *request, const char *data, s
         sim_fail("request %u was not answered", request->serial);
     }
     taken = judge_meta(request, data, len);
-    if (taken == SIZE_MAX || len - taken < 4) {
+    line = taken == SIZE_MAX ? SIZE_MAX : line_bytes(data + taken, len - taken);
+    if (line == SIZE_MAX) {
         return SIZE_MAX;
     }
-    if (!begins_with(data + taken, len - taken, "MN\r\n")) {
+    if (!begins_with(data + taken, line, "MN\r\n") &&
+        !are_last_words(request, data + taken, line)) {
         sim_fail("request %u: no MN behind its answer", request->serial);
     }
     for (const struct sim_answer *a = request->answers; a != NULL; a = a->next) {
@@ -513,7 +525,7 @@ static size_t judge_quiet(const struct sim_request *request, const char *data, s
             sim_fail("request %u is quiet and was told %.*s", request->serial, (int)taken, data);
         }
     }
-    return taken + 4;
+    return taken + line;
 }
 
 static size_t judge_stats(const char *data, size_t len)
@@ -538,14 +550,14 @@ static size_t judge_stats(const char *data, size_t len)
     }
 }
 
-static size_t judge_local(const struct sim_request *request, const char *data, size_t len)
+static size_t judge_local(struct sim_request *request, const char *data, size_t len)
 {
     size_t want = strlen(request->answer);
 
-    if (runs_out) { /* no room for the beginning of a request: said, and closed */
+    if (runs_out) {
         size_t line = line_bytes(data, len);
 
-        if (line == SIZE_MAX || begins_with(data, line, "SERVER_ERROR out of memory\r\n")) {
+        if (line == SIZE_MAX || are_last_words(request, data, line)) {
             return line;
         }
     }

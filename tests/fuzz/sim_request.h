@@ -68,6 +68,7 @@ struct sim_request {
     const char *answer;
     uint8_t arrived[REQUEST_KEYS_MAX]; /* how often, by key or by server */
     bool is_half_sent;                 /* a part of it came over a connection that ended */
+    bool is_last;                      /* what came in place of its answer ends the connection */
     struct sim_answer *answers;
 };
 
