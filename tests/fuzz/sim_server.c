@@ -7,9 +7,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -442,6 +444,17 @@ static bool is_idle(const struct conn *conn)
            conn->out.len == 0 && recv(conn->fd, &byte, 1, MSG_PEEK) == -1;
 }
 
+/* True where the worker has read all that was said; what it asks from now on comes later. */
+static bool is_heard(const struct conn *conn)
+{
+    int unread_bytes;
+
+    if (ioctl(conn->fd, SIOCOUTQ, &unread_bytes) == -1) {
+        abort();
+    }
+    return unread_bytes == 0;
+}
+
 void sim_server_say_unasked(unsigned n, uint8_t what)
 {
     static const char *const texts[] = {"STORED\r\n",
@@ -454,7 +467,7 @@ void sim_server_say_unasked(unsigned n, uint8_t what)
     struct conn *conn = conn_at(n);
     const char *text = texts[what % ARRAY_LEN(texts)];
 
-    if (conn == NULL || !is_idle(conn) || conn->is_shut) {
+    if (conn == NULL || !is_idle(conn) || !is_heard(conn) || conn->is_shut) {
         return;
     }
     sim_disturb();
