@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-    CHUNK_CLASSES = 12, /* 1 KiB .. 2 MiB, powers of two, header included */
-    CHUNK_CLASS_MIN_BITS = 10,
+    CHUNK_CLASSES = 15, /* 128 bytes .. 2 MiB, powers of two, header included */
+    CHUNK_CLASS_MIN_BITS = 7,
     CHUNK_KEEP_BYTES = 1 << 20, /* kept for reuse, a class */
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/blank.h"
 #include "base/io.h"
+#include "base/prefetch.h"
 #include "proxy/backend_set.h"
 #include "proxy/pipeline.h"
 #include "proxy/server_counter.h"
@@ -103,6 +104,7 @@ static void finish_reply(struct backend *backend, struct leg *leg, enum reply_co
     if (backend->first == NULL) {
         backend->last = NULL;
     }
+    prefetch(leg->next, sizeof(*leg) + CACHE_LINE_BYTES); /* and where its text begins */
     pipeline_unlink(backend, leg);
     exchange_leg_done(leg, code);
 }

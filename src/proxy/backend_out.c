@@ -32,8 +32,10 @@ static unsigned advance(struct backend *backend, size_t n)
         leg->is_sent = true;
         backend->unsent = leg->next;
         backend->unsent_done = 0;
-        chunk_unref(leg->value.chunk);
-        leg->value = (struct piece){0};
+        if (leg->value.len > 0) {
+            chunk_unref(leg->value.chunk);
+            leg->value = (struct piece){0};
+        }
         if (leg->is_answered) {
             assert(leg == backend->first);
             backend->first = leg->next;

@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/prefetch.h"
 #include "base/socket.h"
 #include "proxy/listener.h"
 #include "proxy/merge.h"
@@ -205,6 +206,7 @@ void client_release(struct client *client)
     while (client->first != NULL && exchange_is_done(client->first)) {
         struct exchange *exchange = client->first;
         uint64_t before = client->out.bytes;
+        prefetch(exchange->next, offsetof(struct exchange, answer));
         bool answered = merge_answer(exchange, &client->out);
 
         tally_answer(client->worker, exchange, client->out.bytes - before);

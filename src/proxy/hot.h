@@ -89,7 +89,10 @@ static inline uint32_t hot_slot(const struct slice *key)
     return (uint32_t)((last + middle * 8) * 0x9e3779b97f4a7c15u >> (64 - HOT_SLOT_BITS));
 }
 
-/* A key was asked for. Every request pays for this. */
+/*
+ * A key was asked for. Every request pays for this, and more where key's bytes were only just
+ * written: words are read from it, and a processor has to wait for what was not written as words.
+ */
 static inline void hot_key(struct hot *hot, const struct slice *key)
 {
     uint32_t slot;

@@ -25,7 +25,7 @@ void tally_reply(const struct exchange *exchange, const struct leg *leg);
  * server did. False: it is another, nothing is counted.
  */
 MUST_CHECK static inline bool tally_plain_reply(const struct exchange *exchange,
-                                                const struct leg *leg)
+                                                const struct leg *leg, enum reply_code code)
 {
     struct command_counters *command = exchange->counters;
     struct server_counters *server = leg->backend->set->counters;
@@ -35,7 +35,7 @@ MUST_CHECK static inline bool tally_plain_reply(const struct exchange *exchange,
     if (!COUNTING) {
         return true;
     }
-    if (unlikely(leg->kind != REPLY_VALUES || leg->code != CODE_END) ||
+    if (unlikely(leg->kind != REPLY_VALUES || code != CODE_END) ||
         !histogram_add_same(&server->latency, exchange->worker->now_us - leg->queued_us)) {
         return false;
     }
