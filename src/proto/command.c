@@ -6,7 +6,9 @@
 /* clang-format off */
 const struct command commands[] = {
     /* name               id                 route           reply         write  value  noreply words */
+    [COMMAND_ROW_NONE] =
     { NAME(""),           COMMAND_NONE,      ROUTE_LOCAL,    REPLY_LINE,   false, false, false,  0, 0 },
+    [COMMAND_ROW_GET] =
     { NAME("get"),        COMMAND_GET,       ROUTE_EACH_KEY, REPLY_VALUES, false, false, false,  2, 0 },
     { NAME("set"),        COMMAND_SET,       ROUTE_KEY,      REPLY_LINE,   true,  true,  true,   5, 6 },
     { NAME("mg"),         COMMAND_MG,        ROUTE_KEY,      REPLY_META,   false, false, false,  2, 0 },
@@ -58,5 +60,5 @@ const struct command *command_find(struct slice word)
             return command;
         }
     }
-    return &commands[0];
+    return &commands[COMMAND_ROW_NONE];
 }

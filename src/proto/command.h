@@ -52,7 +52,13 @@ struct command {
     uint8_t words_max;  /* 0: any number */
 };
 
-/* The table, COMMAND_NONE first; command_rows rows. Several rows may share an id (aliases). */
+enum {
+    COMMAND_ROW_NONE,
+    COMMAND_ROW_GET,
+};
+
+/* The table, COMMAND_NONE first, get next; command_rows rows. Several rows may share an id
+ * (aliases). */
 extern const struct command commands[];
 extern const size_t command_rows;
 

@@ -4,6 +4,7 @@
  */
 #include "proto/request.h"
 
+#include "base/blank.h"
 #include "proto/keyed.h"
 #include "proto/keyless.h"
 #include "proto/line.h"
@@ -22,7 +23,7 @@ static void request_begin(struct request *request)
 {
     const struct slice nothing = {"", 0};
 
-    request->command = &commands[0];
+    request->command = &commands[COMMAND_ROW_NONE];
     request->route = ROUTE_LOCAL;
     request->key = nothing;
     request->wire_key = nothing;
@@ -194,6 +195,38 @@ static void close_overlong(struct request *request)
     }
 }
 
+/*
+ * The common case, "get KEY\r\n" as one would write it; what is not as plain, and every refusal, is
+ * for judge. False: it is not that, or not whole.
+ */
+static bool take_plain_get(struct request *request, const char *data, size_t len, size_t *consumed)
+{
+    const struct slice prefix = SLICE("get ");
+    const char *key = data + prefix.len;
+    const char *end = data + len;
+    const char *stop;
+
+    if (len <= prefix.len || memcmp(data, prefix.data, prefix.len) != 0) {
+        return false;
+    }
+    stop = blank_or_control_find(key, end);
+    if (stop == key || stop - key > REQUEST_KEY_MAX || end - stop < 2 || stop[0] != '\r' ||
+        stop[1] != '\n') {
+        return false;
+    }
+    request->command = &commands[COMMAND_ROW_GET];
+    request->route = ROUTE_EACH_KEY;
+    request->keys_prefix = prefix;
+    request->keys = slice_make(key, (size_t)(stop - key));
+    request->key = slice_make(key, (size_t)(stop - key));
+    request->wire_key = slice_make(key, (size_t)(stop - key));
+    request->key_count = 1;
+    request->is_safe_to_repeat = true;
+    request->line = slice_make(data, (size_t)(stop + 2 - data));
+    *consumed = request->line.len;
+    return true;
+}
+
 enum parse_status request_parse(struct request *request, const char *data, size_t len,
                                 size_t scanned, bool is_first, const struct request_limits *limits,
                                 size_t *consumed)
@@ -203,6 +236,9 @@ enum parse_status request_parse(struct request *request, const char *data, size_
     request_begin(request);
     if (len == 0) {
         return PARSE_MORE;
+    }
+    if (take_plain_get(request, data, len, consumed)) {
+        return PARSE_DONE;
     }
     if (is_first && (unsigned char)data[0] == BINARY_MAGIC) {
         request->is_foreign = true;
