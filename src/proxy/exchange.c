@@ -18,6 +18,7 @@ enum {
     TRIES_SAME = 1,            /* a leg that broke off is tried once more on its own server ... */
     TRIES_MAX = 2,             /* ... and then once on the next */
     TRIES_ALONE = 8, /* on its own, where the next may hold old values: it waits for the verdict */
+    MOVES_MAX = 250, /* reloads in a row that took its server away before it was sent */
 };
 
 /*
@@ -494,9 +495,14 @@ static bool retry(struct leg *leg, enum leg_cause cause)
                         cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED ||
                         (cause == LEG_BROKEN && !leg->is_begun);
 
+    bool is_moved = cause == LEG_REMOVED && leg->backend != NULL && leg->backend->set->pool == NULL;
+
     if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
-        (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached) ||
-        leg->tries >= (leg->is_alone ? TRIES_ALONE : TRIES_MAX)) {
+        (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached)) {
+        return false;
+    }
+    if (is_moved ? leg->moves >= MOVES_MAX
+                 : leg->tries >= (leg->is_alone ? TRIES_ALONE : TRIES_MAX)) {
         return false;
     }
     outq_fini(&leg->replies);
@@ -507,8 +513,8 @@ static bool retry(struct leg *leg, enum leg_cause cause)
     leg->is_settled = false;
     leg->is_answered = false;
     leg->next_key = leg->line.data + leg->keys_at;
-    if (cause == LEG_REMOVED && leg->backend->set->pool == NULL) {
-        leg->tries++;
+    if (is_moved) {
+        leg->moves++;
         standin_release(leg);
         exchange_leg_route(leg);
         return true;

@@ -53,6 +53,7 @@ struct leg {
     bool may_move;           /* a failure may be answered by the key's next server */
     bool is_miss_on_failure; /* a failed retrieval is answered as a miss */
     uint8_t tries;           /* sendings after the first */
+    uint8_t moves;           /* to another server since its own was removed */
     struct outq replies;     /* what came, piece by piece; of a multi-get the values only */
 };
 

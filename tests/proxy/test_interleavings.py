@@ -87,6 +87,22 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             for _ in range(3):
                 self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connect timed out')
 
+    def test_requests_follow_their_key_through_any_number_of_reloads(self):
+        hole, server = self.black_hole(), self.memcached('last')
+        daemon = self.ketamad([hole + ' name=first'], proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, connect_timeout='30s', request_timeout='30s'))
+        with daemon.client() as client:
+            client.send(b'set k 0 0 1\r\nx\r\nget k\r\nmn\r\n')
+            self.wait_under_way(daemon, 3)
+            for number in range(12):
+                daemon.servers = ['%s name=other%d' % (hole, number)]
+                self.reload(daemon)
+            daemon.servers = [server]
+            self.reload(daemon)
+            self.assertEqual(client.read_reply(), b'STORED\r\n')
+            self.assertEqual(client.read_reply(), value(b'k') + b'END\r\n')
+            self.assertEqual(client.read_line(), b'MN\r\n')
+
     def test_a_clients_requests_for_a_key_stay_in_order_when_connections_change(self):
         go = threading.Event()
 
