@@ -202,16 +202,18 @@ static void close_overlong(struct request *request)
 static bool take_plain_get(struct request *request, const char *data, size_t len, size_t *consumed)
 {
     const struct slice prefix = SLICE("get ");
-    const char *key = data + prefix.len;
-    const char *end = data + len;
+    const size_t longest = prefix.len + REQUEST_KEY_MAX + 2;
+    const char *key;
+    const char *end;
     const char *stop;
 
     if (len <= prefix.len || memcmp(data, prefix.data, prefix.len) != 0) {
         return false;
     }
+    key = data + prefix.len;
+    end = data + (len < longest ? len : longest); /* the line may be long, and come bit by bit */
     stop = blank_or_control_find(key, end);
-    if (stop == key || stop - key > REQUEST_KEY_MAX || end - stop < 2 || stop[0] != '\r' ||
-        stop[1] != '\n') {
+    if (stop == key || end - stop < 2 || stop[0] != '\r' || stop[1] != '\n') {
         return false;
     }
     request->command = &commands[COMMAND_ROW_GET];

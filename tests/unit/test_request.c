@@ -1,5 +1,8 @@
 #include "unit/request_case.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 /* clang-format off */
 static const struct answered_case answered[] = {
     { BYTES("\r\n"),                          "ERROR\r\n", 0, 0 },
@@ -163,6 +166,23 @@ START_TEST(does_not_look_twice_for_a_newline)
 }
 END_TEST
 
+START_TEST(looks_no_further_for_the_end_of_a_key_than_a_key_may_go)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t consumed;
+
+    /* what was looked through lies in the middle: to read it again is a fault */
+    ck_assert_ptr_ne(pages, MAP_FAILED);
+    memset(pages, 'k', 3 * page);
+    memcpy(pages, "get ", 4);
+    ck_assert_int_eq(mprotect(pages + page, page, PROT_NONE), 0);
+    ck_assert_int_eq(parse(slice_make(pages, 3 * page), 2 * page, 0, &consumed), PARSE_MORE);
+    ck_assert_uint_eq(request.scanned, 3 * page);
+    munmap(pages, 3 * page);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("request");
@@ -175,6 +195,7 @@ int main(void)
     tcase_add_test(tests, never_sends_a_server_a_line_it_might_close_on);
     tcase_add_test(tests, gives_up_after_a_hundred_leading_blanks);
     tcase_add_test(tests, does_not_look_twice_for_a_newline);
+    tcase_add_test(tests, looks_no_further_for_the_end_of_a_key_than_a_key_may_go);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
