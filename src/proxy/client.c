@@ -118,7 +118,7 @@ void client_retire(struct client *client)
         if (exchange == client->swallowing) {
             exchange->legs_open--;
         }
-        exchange_abandon(exchange);
+        exchange_release(exchange);
         exchange = next;
     }
     client->swallowing = NULL;
@@ -220,9 +220,7 @@ void client_release(struct client *client)
         if (client->exchange_limit < CLIENT_EXCHANGES_MAX) {
             client->exchange_limit++; /* its replies have a known size by now */
         }
-        exchange->client = NULL;
-        exchange->is_released = true;
-        exchange_free_if_over(exchange);
+        exchange_release(exchange);
         if (!answered) {
             client->is_broken = true; /* out of memory in the middle of an answer: cut off */
             break;

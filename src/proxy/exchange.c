@@ -589,13 +589,22 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
     exchange_unhold(leg->exchange);
 }
 
-void exchange_abandon(struct exchange *exchange)
+/* A reply is awaited still: what came is let go, what comes is dropped. Apart, as above. */
+static __attribute__((noinline)) void drop_replies(struct exchange *exchange)
 {
-    exchange->client = NULL;
-    exchange->is_released = true;
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         exchange->legs[i].is_discarding = true;
         outq_fini(&exchange->legs[i].replies);
+    }
+}
+
+void exchange_release(struct exchange *exchange)
+{
+    exchange->client = NULL;
+    exchange->is_released = true;
+    if (unlikely(exchange->legs_piped > 0)) {
+        drop_replies(exchange);
+        return;
     }
     exchange_free_if_over(exchange);
 }

@@ -124,8 +124,8 @@ void exchange_leg_done(struct leg *leg, enum reply_code code);
 /* A leg will get none. May be retried elsewhere when nothing can go wrong by it. */
 void exchange_leg_failed(struct leg *leg, enum leg_cause cause);
 
-/* The client is gone: nobody waits for this exchange any more. */
-void exchange_abandon(struct exchange *exchange);
+/* The client has its answer, or is gone: nothing is kept of what came, or comes late. */
+void exchange_release(struct exchange *exchange);
 
 /* Frees the exchange where nothing refers to it any more. */
 void exchange_free_if_over(struct exchange *exchange);

@@ -168,6 +168,25 @@ class AHungServer(ProxyTest):
             reply = client.read_reply()
             self.assertTrue(reply == b'END\r\n' or reply.startswith(b'SERVER_ERROR s1: '), reply)
 
+    def test_values_that_were_passed_on_are_not_kept_until_its_late_reply_comes(self):
+        daemon, servers = self.pool_of(2, proxy={'workers': 1},
+                                       pool=dict(NEVER_EJECT, request_timeout='1s'))
+        alive, hung = (keys_of(name, ('s1', 's2'))[0] for name in ('s1', 's2'))
+        with daemon.client() as client:
+            self.answers(client, b'set %s 0 0 500000\r\n%s\r\n' % (alive, b'x' * 500000), b'STORED\r\n')
+            self.answers(client, b'get %s\r\n' % hung, b'END\r\n')
+            servers[1].pause()
+            client.send(b'get %s %s\r\n' % (alive, hung))
+            self.assertEqual(client.read_reply(), value(alive, b'x' * 500000) + b'END\r\n')
+            stats = wait_until(lambda: self.is_little_held(daemon), None, 'the value to be let go')
+            self.assertEqual(stats['in_flight'], '1', 'the late reply is awaited still')
+        servers[1].resume()
+
+    @staticmethod
+    def is_little_held(daemon):
+        stats = daemon.admin_stats()
+        return int(stats['buffer_bytes']) < 400000 and stats
+
     def test_noreply_writes_to_it_take_bounded_memory(self):
         """Case 24."""
         def never_read(connection):
