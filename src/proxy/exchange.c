@@ -6,6 +6,7 @@
 #include "proxy/client.h"
 #include "proxy/hot.h"
 #include "proxy/listener.h"
+#include "proxy/retry.h"
 #include "proxy/split.h"
 #include "proxy/standin.h"
 #include "proxy/tally.h"
@@ -13,13 +14,7 @@
 
 #include <stdlib.h>
 
-enum {
-    FREE_EXCHANGES_MAX = 2048, /* given back every second */
-    TRIES_SAME = 1,            /* a leg that broke off is tried once more on its own server ... */
-    TRIES_MAX = 2,             /* ... and then once on the next */
-    TRIES_ALONE = 8, /* on its own, where the next may hold old values: it waits for the verdict */
-    MOVES_MAX = 250, /* reloads in a row that took its server away before it was sent */
-};
+enum { FREE_EXCHANGES_MAX = 2048 }; /* given back every second */
 
 /*
  * By a call: of a memset whose length it knows a compiler makes a string instruction, which takes
@@ -159,9 +154,7 @@ static void submit_by_standing(struct exchange *exchange, struct leg *leg,
     }
 }
 
-/* Routes a one-key exchange and submits its leg, or fails it. avoid, cause: of an earlier try. */
-static void route_and_submit(struct exchange *exchange, const struct server *avoid,
-                             enum leg_cause cause)
+void exchange_route(struct exchange *exchange, const struct server *avoid, enum leg_cause cause)
 {
     struct worker *worker = exchange->worker;
     const struct topology_listener *through = exchange->client->listener->route;
@@ -192,7 +185,7 @@ void exchange_leg_route(struct leg *leg)
     struct backend_set *set;
 
     if (exchange->key.len > 0) {
-        route_and_submit(exchange, NULL, LEG_OK);
+        exchange_route(exchange, NULL, LEG_OK);
         return;
     }
     set = backend_set_of(exchange->worker, leg->backend->set->server);
@@ -270,7 +263,7 @@ static bool start_key(struct exchange *exchange, const struct request *request, 
     leg->is_discarding = request->noreply || request->answer.len > 0;
     count_command(exchange->counters, COMMAND_KEYS, 1);
     hot_key(exchange->worker->hot, &request->key);
-    route_and_submit(exchange, NULL, LEG_OK);
+    exchange_route(exchange, NULL, LEG_OK);
     return true;
 }
 
@@ -298,7 +291,7 @@ static bool start_one_get(struct exchange *exchange, const struct request *reque
     leg->next_key = exchange->key.data;
     count_command(exchange->counters, COMMAND_KEYS, 1);
     hot_key(exchange->worker->hot, &request->key);
-    route_and_submit(exchange, NULL, LEG_OK);
+    exchange_route(exchange, NULL, LEG_OK);
     return true;
 }
 
@@ -479,62 +472,6 @@ void exchange_leg_done(struct leg *leg, enum reply_code code)
     }
 }
 
-static void count_retry(struct leg *leg)
-{
-    count(&leg->exchange->worker->counters, COUNTER_RETRIES);
-    count_server(leg->backend->set->counters, SERVER_RETRIES, 1);
-}
-
-/* Sends the leg once more where that can do no harm. */
-static bool retry(struct leg *leg, enum leg_cause cause)
-{
-    struct exchange *exchange = leg->exchange;
-    bool is_broken_off = cause == LEG_RESET || cause == LEG_CLOSED || cause == LEG_CUT_OFF;
-    bool is_unreached = cause == LEG_REFUSED || cause == LEG_UNREACHABLE ||
-                        cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
-                        cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED ||
-                        (cause == LEG_BROKEN && !leg->is_begun);
-
-    bool is_moved = cause == LEG_REMOVED && leg->backend != NULL && leg->backend->set->pool == NULL;
-
-    if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
-        (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached)) {
-        return false;
-    }
-    if (is_moved ? leg->moves >= MOVES_MAX
-                 : leg->tries >= (leg->is_alone ? TRIES_ALONE : TRIES_MAX)) {
-        return false;
-    }
-    outq_fini(&leg->replies);
-    leg->hits = 0;
-    leg->next_ordinal = 0;
-    leg->is_sent = false;
-    leg->is_begun = false;
-    leg->is_settled = false;
-    leg->is_answered = false;
-    leg->next_key = leg->line.data + leg->keys_at;
-    if (is_moved) {
-        leg->moves++;
-        standin_release(leg);
-        exchange_leg_route(leg);
-        return true;
-    }
-    if (is_broken_off && leg->tries < (leg->is_alone ? TRIES_ALONE : TRIES_SAME)) {
-        leg->tries++;
-        count_retry(leg);
-        backend_submit(leg->backend, leg);
-        return true;
-    }
-    if (exchange->is_write || exchange->key.len == 0 || !leg->may_move || leg->is_alone) {
-        return false;
-    }
-    leg->tries = TRIES_MAX;
-    standin_release(leg);
-    count_retry(leg);
-    route_and_submit(exchange, leg->backend->set->server, cause);
-    return true;
-}
-
 static void count_failure(const struct leg *leg)
 {
     struct worker *worker = leg->exchange->worker;
@@ -571,7 +508,7 @@ void exchange_leg_failed(struct leg *leg, enum leg_cause cause)
         exchange_free_if_over(leg->exchange);
         return;
     }
-    if (retry(leg, cause)) {
+    if (retry_leg(leg, cause)) {
         return;
     }
     if (!leg->is_piped) {

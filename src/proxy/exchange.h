@@ -1,8 +1,8 @@
 /*
  * An exchange: one request of a client under way, and its legs, the parts sent
- * to servers. Decides what is tried again and what has failed. Does
- * not choose servers (route.h), split requests (split.h), word answers (merge.h)
- * or touch sockets (backend.h, client.h). Runs on the worker's thread.
+ * to servers. Decides what has failed. Does not choose servers (route.h), split
+ * requests (split.h), try again (retry.h), word answers (merge.h) or touch
+ * sockets (backend.h, client.h). Runs on the worker's thread.
  */
 #ifndef PROXY_EXCHANGE_H
 #define PROXY_EXCHANGE_H
@@ -111,6 +111,9 @@ MUST_CHECK bool exchange_refuse(struct client *client, enum leg_cause cause);
 /* Sends leg to a server of this standing over the connection its client is pinned to. */
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
                          const struct topology_server *to, enum server_standing standing);
+
+/* Routes a one-key exchange and submits its leg, or fails it. avoid, cause: of an earlier try. */
+void exchange_route(struct exchange *exchange, const struct server *avoid, enum leg_cause cause);
 
 /* Sends leg, which is in no pipeline, wherever the topology says now. */
 void exchange_leg_route(struct leg *leg);
