@@ -18,6 +18,15 @@ static void count_retry(struct leg *leg)
     count_server(leg->backend->set->counters, SERVER_RETRIES, 1);
 }
 
+/* True where the leg's server was removed and there is another: its key's, or what replaced it. */
+static bool has_elsewhere_to_go(const struct leg *leg)
+{
+    const struct backend_set *set = leg->backend != NULL ? leg->backend->set : NULL;
+
+    return set != NULL && set->pool == NULL &&
+           (leg->exchange->key.len > 0 || backend_set_of(set->worker, set->server) != NULL);
+}
+
 bool retry_leg(struct leg *leg, enum leg_cause cause)
 {
     struct exchange *exchange = leg->exchange;
@@ -26,7 +35,7 @@ bool retry_leg(struct leg *leg, enum leg_cause cause)
                         cause == LEG_CONNECT_TIMEOUT || cause == LEG_DOWN ||
                         cause == LEG_UNRESOLVED || cause == LEG_CROWDED || cause == LEG_REMOVED ||
                         (cause == LEG_BROKEN && !leg->is_begun);
-    bool is_moved = cause == LEG_REMOVED && leg->backend != NULL && leg->backend->set->pool == NULL;
+    bool is_moved = cause == LEG_REMOVED && has_elsewhere_to_go(leg);
 
     if (exchange->is_released || leg->is_piped || leg->backend == NULL ||
         (leg->is_begun && !exchange->is_safe_to_repeat) || !(is_broken_off || is_unreached)) {
