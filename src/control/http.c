@@ -26,6 +26,7 @@ enum {
     TIMEOUT_S = 30, /* of silence */
     HEADERS_MAX = 16 * 1024,
     BODY_MAX = 1024,
+    UNREAD_MAX = 2 * HEADERS_MAX, /* requests that wait for the answers before them */
 };
 
 /* A connection, as far as it can be seen from outside evhttp. */
@@ -276,6 +277,9 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     struct bufferevent *stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     struct slot *free_slot = NULL;
 
+    if (stream != NULL) { /* evhttp itself takes all that comes, also behind the request it answers */
+        bufferevent_setwatermark(stream, EV_READ, 0, UNREAD_MAX);
+    }
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct slot *slot = &http->slots[i];
 

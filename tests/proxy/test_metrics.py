@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import threading
@@ -252,6 +253,15 @@ class HttpPort(CountersCase):
                 while client.read_line() != b'\r\n':
                     pass
                 self.assertEqual(client.read_exactly(3), b'ok\n')
+
+    def test_one_that_asks_on_and_on_and_never_reads_is_not_read_from(self):
+        with Client(self.http) as client:
+            client.sock.setblocking(False)
+            sent = 0
+            while sent < 64 << 20 and select.select([], [client.sock], [], 2)[1]:
+                sent += client.sock.send(b'GET / HTTP/1.1\r\n\r\n' * 3000)
+            self.assertLess(sent, 32 << 20)  # some MiB lie in the buffers of the two sockets
+            self.assertEqual(http_get(self.http, '/healthz')[0], 200)
 
     @unittest.skipUnless(PROMTOOL, 'promtool is not installed')
     def test_promtool_accepts_the_metrics(self):
