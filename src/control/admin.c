@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum {
-    SESSIONS_MAX = 64,
+    SESSIONS_MAX = 64, /* on_accept says the number */
     ACCEPT_PAUSE_US = 1000000,
     COMMAND_LINE_MAX = 8192,
     OUTPUT_MAX = 8 << 20, /* a reader that takes nothing is closed there */
@@ -176,7 +176,11 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         socket_deny(fd);
         return;
     }
-    session = admin->session_count < SESSIONS_MAX ? calloc(1, sizeof(*session)) : NULL;
+    if (admin->session_count == SESSIONS_MAX) {
+        socket_refuse(fd, SLICE("ERROR all 64 sessions of the admin port are taken\r\n"));
+        return;
+    }
+    session = calloc(1, sizeof(*session));
     if (session == NULL) {
         close(fd);
         return;

@@ -63,6 +63,17 @@ class AdminPort(ProxyTest):
         self.assertEqual(self.daemon.ask(b'get k\r\n'), b'END\r\n')
         self.assertTrue(self.daemon.admin_stats())
 
+    def test_a_session_too_many_is_told_so(self):
+        sessions = [self.client(self.daemon.admin_address) for _ in range(64)]
+        for client in sessions:
+            client.send(b'version\r\n')
+            client.read_line()
+        with Client(self.daemon.admin_address) as client:
+            client.send(b'version\r\n')
+            self.assertRegex(client.read_until_closed(), rb'^ERROR .*64.*\r\n$')
+        sessions[0].close()
+        wait_until(lambda: self.daemon.admin('version')[0].startswith('VERSION'), None, 'a place')
+
     def test_it_may_listen_on_a_unix_socket(self):
         path = os.path.join(self.temporary_directory(), 'admin.sock')
         daemon = self.ketamad(self.servers, proxy={}, text='[proxy]\nadmin = unix:%s\nworkers = 1\n[pool main]\nlisten = {listen}\nserver = %s\n'
