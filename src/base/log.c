@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,6 +21,8 @@ enum {
     BURST = 200,               /* lines ... */
     BURST_PERIOD_US = 1000000, /* ... in this time, then they are held back */
     LIMIT_PERIOD_US = 10000000,
+    /* without a wait for a fifo's reader */
+    FILE_FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK,
 };
 
 const char *const log_level_names[] = {"error", "warn", "notice", "info", "debug", NULL};
@@ -91,7 +94,7 @@ void log_to_syslog(const char *program)
 
 bool log_to_file(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    int fd = open(path, FILE_FLAGS, 0640);
     char *copy;
 
     if (fd == -1) {
@@ -115,7 +118,7 @@ bool log_reopen(void)
 
     pthread_mutex_lock(&lock);
     if (file_path != NULL) {
-        int fd = open(file_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+        int fd = open(file_path, FILE_FLAGS, 0640);
 
         done = fd != -1;
         if (done) {
@@ -151,13 +154,29 @@ static size_t escape(char *out, size_t size, const char *text)
     return at;
 }
 
+/*
+ * True where a line can be written without a wait: a pipe, a terminal or a socket whose reader does
+ * not keep up would hold whoever writes, and all who write after him. A line fits where a pipe says
+ * that it has room. False with errno.
+ */
+static bool has_room(int fd)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+    if (poll(&room, 1, 0) == 0) {
+        errno = EAGAIN;
+        return false;
+    }
+    return true;
+}
+
 /* Writes bytes to the end of the log. False with errno: not all of them. */
 static bool write_all(const char *bytes, size_t len)
 {
     size_t done = 0;
 
     while (done < len) {
-        ssize_t n = write(log_fd, bytes + done, len - done);
+        ssize_t n = has_room(log_fd) ? write(log_fd, bytes + done, len - done) : -1;
 
         if (n == -1 && errno == EINTR) {
             continue;
@@ -171,15 +190,20 @@ static bool write_all(const char *bytes, size_t len)
     return true;
 }
 
+static const char *loss_text(int error)
+{
+    return error == EAGAIN ? "its reader does not keep up" : strerror(error);
+}
+
 /* A full disk must not stop the proxy: the line is lost, and the first of them told elsewhere. */
 static void lose_line(int error)
 {
     atomic_fetch_add(&lost, 1);
     unwritten_errno = error;
-    if (unwritten++ == 0 && log_fd != STDERR_FILENO) {
+    if (unwritten++ == 0 && log_fd != STDERR_FILENO && has_room(STDERR_FILENO)) {
         dprintf(STDERR_FILENO,
                 "ketamad: cannot write the log, lines are lost until it can be: %s\n",
-                strerror(error));
+                loss_text(error));
     }
 }
 
@@ -217,7 +241,7 @@ static bool tell_unwritten(void)
     char text[160];
 
     snprintf(text, sizeof(text), "%llu lines were lost: %s", (unsigned long long)unwritten,
-             strerror(unwritten_errno));
+             loss_text(unwritten_errno));
     if (!write_line(LOG_LEVEL_WARN, text)) {
         return false;
     }

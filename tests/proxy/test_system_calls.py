@@ -8,7 +8,8 @@ import subprocess
 import time
 
 from injected import Faults, usable
-from harness import TIME_FACTOR, ProxyTest, Timeout, accepts, cpu_seconds, free_port, main, proxy_only, wait_until
+from harness import (DEADLINE, TIME_FACTOR, Client, ProxyTest, Timeout, accepts, cpu_seconds, free_port, main, proxy_only,
+                     wait_until)
 from test_allocations import every_kind
 
 ALL = os.environ.get('FAULTS') == 'all'
@@ -18,6 +19,16 @@ def spend(seconds):
     """For what can only be seen over a stretch of time."""
     begin = time.monotonic()
     wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
+
+
+def read_all(descriptor):
+    """What a pipe holds now."""
+    held = b''
+    while True:
+        try:
+            held += os.read(descriptor, 1 << 20)
+        except BlockingIOError:
+            return held
 
 
 class SystemCallsTest(ProxyTest):
@@ -245,6 +256,44 @@ class TheLogOnADevice(ProxyTest):
         self.assertEqual(daemon.ask(b'get k\r\n'), b'END\r\n')
         self.assertGreaterEqual(int(daemon.admin_stats()['log_lines_lost']), 3)
         self.assertEqual(daemon.stderr().count('No space left on device'), 1, daemon.stderr())
+
+    def check_reader_that_stops(self, daemon, reader):
+        with daemon.client() as client, Client(daemon.admin_address) as admin:
+            daemon.write_conf('wrong\n' * 200)
+            for _ in range(20):  # some hundred KiB of errors
+                admin.send(b'reload\r\n')
+                while not admin.read_line().startswith(b'ERROR nothing'):
+                    pass
+            self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
+        self.assertGreater(int(daemon.admin_stats()['log_lines_lost']), 0)
+        os.set_blocking(reader, False)
+        read_all(reader)
+        daemon.admin('reload')
+        self.assertRegex(read_all(reader), rb'warn: \d+ lines were lost: its reader does not keep up\n')
+
+    def test_a_reader_of_stderr_that_stops_stops_nothing_else(self):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        daemon = self.ketamad([self.memcached('s1')], preexec=lambda: os.dup2(writer, 2))
+        os.close(writer)
+        self.check_reader_that_stops(daemon, reader)
+
+    def test_a_reader_of_a_fifo_that_stops_stops_nothing_else(self):
+        fifo = os.path.join(self.temporary_directory(), 'log')
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        daemon = self.ketamad([self.memcached('s1')], proxy={'log': 'file:' + fifo})
+        daemon.send_signal(signal.SIGUSR1)
+        self.check_reader_that_stops(daemon, reader)
+
+    def test_a_fifo_that_nobody_reads_is_told_at_the_start(self):
+        fifo = os.path.join(self.temporary_directory(), 'log')
+        os.mkfifo(fifo)
+        daemon = self.ketamad(['127.0.0.1:1'], proxy={'log': 'file:' + fifo}, wait=False)
+        daemon.expected_exit = 1
+        self.assertEqual(daemon.process.wait(DEADLINE), 1)
+        self.assertRegex(daemon.stderr(), 'cannot open the log')
 
 
 @proxy_only
