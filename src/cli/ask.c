@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { ANSWER_SECONDS = 30, COMMAND_MAX = 4096 };
+enum { ANSWER_SECONDS = 30 /* as silence_text says */, COMMAND_MAX = 4096 };
 
 static int connect_to(const struct sockaddr *address, socklen_t len)
 {
@@ -99,6 +99,22 @@ static bool send_command(int fd, const struct cli_arguments *arguments, const ch
     return true;
 }
 
+/* True where nothing came though something was asked: quit alone is answered by the close. */
+static bool is_missing(const struct cli_arguments *arguments, const char *answer)
+{
+    if (answer[0] != '\0' ||
+        (arguments->word_count == 1 && strcmp(arguments->words[0], "quit") == 0)) {
+        return false;
+    }
+    fprintf(stderr, "ketamactl: no answer: the proxy closed the connection\n");
+    return true;
+}
+
+static const char *silence_text(int error)
+{
+    return error == EAGAIN ? "nothing came for 30 seconds" : strerror(error);
+}
+
 /* Everything until the proxy closes; NULL with the reason said. */
 static char *read_answer(int fd, size_t *used)
 {
@@ -122,7 +138,7 @@ static char *read_answer(int fd, size_t *used)
             return answer;
         }
         if (len == -1) {
-            fprintf(stderr, "ketamactl: no answer: %s\n", strerror(errno));
+            fprintf(stderr, "ketamactl: no answer: %s\n", silence_text(errno));
             free(answer);
             return NULL;
         }
@@ -227,7 +243,7 @@ static enum cli_exit ask_once(const struct cli_arguments *arguments, const char 
     if (send_command(fd, arguments, "\r\nquit\r\n")) {
         answer = read_answer(fd, &len);
     }
-    if (answer != NULL) {
+    if (answer != NULL && !is_missing(arguments, answer)) {
         status = is_refusal(answer, len) ? CLI_NO : CLI_DONE;
         if (arguments->as_json) {
             print_as_json(answer);

@@ -247,6 +247,14 @@ class Admin(Case):
         self.assertEqual(json.loads(run("--json", "-a", address, "stats")[1]),
                          {"a": 1, "v": "1.2.3"})
 
+    def test_a_close_without_an_answer_exits_1(self):
+        address, _ = self.serve(b"")
+        self.assertEqual(run("-a", address, "reload"), (1, "", "ketamactl: no answer: the proxy closed the connection\n"))
+
+    def test_quit_needs_no_answer(self):
+        address, _ = self.serve(b"")
+        self.assertEqual(run("-a", address, "quit"), (0, "", ""))
+
     def test_nobody_there_exits_1(self):
         self.assertEqual(run("-a", "unix:" + os.path.join(self.dir.name, "none"), "stats")[0], 1)
 
