@@ -65,7 +65,7 @@ static bool on_header(struct backend *backend, struct leg *leg, const struct rep
         return false;
     }
     if (!leg->is_discarding && worker_is_full(backend->worker, reply->value_bytes)) {
-        count(&backend->worker->counters, COUNTER_OUT_OF_MEMORY);
+        worker_refuse_room(backend->worker);
         exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
     }
     return true;

@@ -302,7 +302,7 @@ static bool hold(struct client *client, const char *data, size_t len)
         want = client->need_bytes;
     }
     if (worker_is_full(client->worker, want)) {
-        count(&client->worker->counters, COUNTER_OUT_OF_MEMORY);
+        worker_refuse_room(client->worker);
         return false;
     }
     held = chunk_new(&client->worker->pool, want);

@@ -13,7 +13,6 @@ enum {
     CLIENT_EXCHANGES_FIRST = 64,      /* the same while the size of its replies is not known */
     CLIENT_OUTPUT_MAX = 1 << 20,      /* bytes not taken by the client before it is read no more */
     CLIENT_IN_FLIGHT_BYTES = 4 << 20, /* expected replies under way, by the client's average */
-    CLIENT_LINGER_US = 1000000,
 };
 
 enum client_state {

@@ -9,6 +9,7 @@ const struct counter_row counter_rows[COUNTER_COUNT] = {
     [COUNTER_CLIENTS_DENIED]      = {"denied_connections", "client_connections_denied", COUNTER_SUM, "connections", "clients closed at once because allow does not name their network"},
     [COUNTER_CLIENTS_FOREIGN]     = {"foreign_connections", "client_connections_foreign", COUNTER_SUM, "connections", "clients closed because they spoke the binary protocol or HTTP"},
     [COUNTER_CLIENTS_IDLE_CLOSED] = {"idle_kicks", "client_connections_idle_closed", COUNTER_SUM, "connections", "clients closed by client_idle_timeout"},
+    [COUNTER_CLIENTS_STALLED]     = {"stalled_kicks", "client_connections_stalled_closed", COUNTER_SUM, "connections", "clients closed because they stood still with memory that others were refused"},
     [COUNTER_ACCEPT_PAUSES]       = {"listen_disabled_num", "accept_pauses", COUNTER_SUM, "times", "accepting paused because descriptors or memory ran out"},
     [COUNTER_REQUESTS_LOCAL]      = {"requests_local", "requests_local", COUNTER_SUM, "requests", "requests answered by the proxy itself, refusals included"},
     [COUNTER_BYTES_READ]          = {"bytes_read", "client_read_bytes", COUNTER_SUM, "bytes", "read from clients"},

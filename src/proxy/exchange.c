@@ -369,7 +369,7 @@ bool exchange_start(struct client *client, const struct request *request, struct
         exchange->legs_open++;
     }
     if (request->route != ROUTE_LOCAL && worker_is_full(worker, 0)) {
-        count(&worker->counters, COUNTER_OUT_OF_MEMORY);
+        worker_refuse_room(worker);
         exchange->cause = LEG_OUT_OF_MEMORY;
         started = true;
     } else if (request->route == ROUTE_KEY) {

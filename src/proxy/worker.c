@@ -8,6 +8,7 @@
 #include "proxy/hot.h"
 #include "proxy/deadline.h"
 #include "proxy/listener.h"
+#include "proxy/overdue.h"
 #include "proxy/roster.h"
 #include "proxy/trace.h"
 #include "proxy/standin.h"
@@ -78,30 +79,10 @@ static void expire(struct worker *worker)
     worker_want_deadline(worker, next_us);
 }
 
-/* Closes clients that were silent for too long. */
-static void close_idle_clients(struct worker *worker)
-{
-    uint64_t idle_us = worker->topology->client_idle_timeout_us;
-
-    list_each_safe (at, after, &worker->clients) {
-        struct client *client = list_entry(at, struct client, link);
-        uint64_t silent_us = worker->now_us - client->active_us;
-
-        if (client->state == CLIENT_LINGERING) {
-            if (silent_us > CLIENT_LINGER_US) {
-                client_retire(client);
-            }
-        } else if (idle_us != 0 && silent_us > idle_us && client->first == NULL) {
-            count(&worker->counters, COUNTER_CLIENTS_IDLE_CLOSED);
-            client_retire(client);
-        }
-    }
-}
-
 static void every_second(struct worker *worker)
 {
     worker->second_at_us = worker->now_us + SECOND_US;
-    close_idle_clients(worker);
+    overdue_close_clients(worker);
     standin_forget_notes(worker);
     trace_publish(worker);
     hot_publish(worker->hot);

@@ -50,6 +50,7 @@ struct worker {
     struct list handed_over;   /* mails with clients that others accepted, until the tick's end */
     _Atomic uint32_t arriving; /* those, and the ones still in the mailbox: any thread's */
     struct log_limit denied_log;
+    struct log_limit stalled_log;
     struct list clients;
     struct list dirty_clients;
     struct list resumed_clients; /* may parse again what they hold */
@@ -78,6 +79,7 @@ struct worker {
     uint64_t deadline_at_us; /* when backends are to be looked at; UINT64_MAX: no need */
     uint64_t second_at_us;   /* when the work of every second is due */
     uint64_t peak_bytes;     /* the most memory in use since it was last given back */
+    bool lacks_memory;       /* somebody was refused some since the last second */
     bool is_draining;
     bool is_stopped;
     bool is_behind;       /* memory was short: a newer topology waits to be adopted */
@@ -201,6 +203,13 @@ enum control_mail {
 static inline bool worker_is_full(const struct worker *worker, uint64_t more)
 {
     return worker->pool.used_bytes + more > worker->memory_max;
+}
+
+/* A request is refused for want of room. */
+static inline void worker_refuse_room(struct worker *worker)
+{
+    worker->lacks_memory = true;
+    count(&worker->counters, COUNTER_OUT_OF_MEMORY);
 }
 
 /*

@@ -123,6 +123,39 @@ class Memory(ProxyTest):
             client.reset()
         wait_until(lambda: daemon.ask(b'set k 0 0 2\r\nhi\r\n') == b'STORED\r\n', None, 'room again')
 
+    def check_room_is_made(self, daemon, stand_still):
+        """The proxy is full with what clients that do nothing more hold: others wait a few seconds, not for ever."""
+        def store(size):
+            with daemon.client() as client:
+                client.send(b'set other 0 0 %d\r\n%s\r\n' % (size, b'v' * size))
+                return client.read_line()
+        still = []
+        while store(900000) == b'STORED\r\n':
+            still.append(self.client(daemon.address))
+            stand_still(still[-1])
+            self.assertLess(len(still), 50)
+        self.assertEqual(store(900000), b'SERVER_ERROR out of memory\r\n')
+        wait_until(lambda: store(900000) == b'STORED\r\n', 20, 'room')
+        self.assertGreater(int(daemon.admin_stats()['stalled_kicks']), 0)
+        self.assertRegex(daemon.stderr(), r'client 127\.0\.0\.1:\d+ closed: memory is short')
+
+    def test_unfinished_requests_that_stand_still_make_room_for_others(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '4m', 'workers': 1})
+        self.check_room_is_made(daemon, lambda client: client.send(b'set k 0 0 400000\r\nxxx'))
+
+    def test_answers_that_nobody_takes_make_room_for_others(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '4m', 'workers': 1})
+        daemon.ask(b'set k 0 0 900000\r\n%s\r\n' % (b'v' * 900000))
+        self.check_room_is_made(daemon, lambda client: client.send(b'get k\r\n' * 50))
+
+    def test_who_stands_still_while_there_is_room_is_let_be(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '64m', 'workers': 1})
+        client = self.client(daemon.address)
+        client.send(b'set k 0 0 4\r\nxx')
+        let_pass(7)
+        client.send(b'xx\r\n')
+        self.assertEqual(client.read_line(), b'STORED\r\n')
+
     def test_idle_clients_cost_less_than_800_bytes_each(self):
         daemon, _ = self.pool_of(3)
         count = min(5000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 3)
