@@ -237,20 +237,31 @@ static enum reply_event read_body(struct reply_parser *parser, const char *data,
     return REPLY_BODY;
 }
 
+/* True where the raw key stands at key, as far as there are bytes before data_end. */
+static bool is_raw_key(struct slice raw, const char *key, const char *data_end)
+{
+    size_t here = (size_t)(data_end - key);
+
+    return memcmp(key, raw.data, here < raw.len ? here : raw.len) == 0;
+}
+
 /*
- * Where the raw key is given back from data on before end, returns the byte behind it, which may
- * lie behind data_end; NULL where it is not.
+ * Where the raw key is given back from data on before end, as a flag or as the second word of ME,
+ * returns the byte behind it, which may lie behind data_end; NULL where it is not.
  */
 static const char *skip_raw_key(struct slice raw, const char *data, const char *end,
                                 const char *data_end)
 {
-    for (const char *at = data; end - at >= 2; at++) {
-        const char *key = at + 2;
-        size_t here = (size_t)(data_end - key);
+    const struct slice debug = SLICE("ME ");
 
-        if (at[0] == ' ' && at[1] == 'k' &&
-            memcmp(key, raw.data, here < raw.len ? here : raw.len) == 0) {
-            return key + raw.len;
+    if ((size_t)(end - data) >= debug.len && memcmp(data, debug.data, debug.len) == 0) {
+        const char *key = data + debug.len;
+
+        return is_raw_key(raw, key, data_end) ? key + raw.len : NULL;
+    }
+    for (const char *at = data; end - at >= 2; at++) {
+        if (at[0] == ' ' && at[1] == 'k' && is_raw_key(raw, at + 2, data_end)) {
+            return at + 2 + raw.len;
         }
     }
     return NULL;

@@ -1,12 +1,13 @@
 """Framing and pairing: nothing a client sends may shift a reply (cases 1 to 16)."""
 
+import base64
 import os
 import random
 import socket
 import threading
 import unittest
 
-from harness import (Client, ProxyTest, SameTest, keys_of, main, proxy_only, serve_items,
+from harness import (STORED, Client, ProxyTest, SameTest, keys_of, main, proxy_only, serve_items,
                      answer_like_memcached, wait_until)
 
 LONG_KEY = b'k' * 251
@@ -193,6 +194,23 @@ class ClientsNeverSeeEachOther(ProxyTest):
             stop.set()
             for thread in threads:
                 thread.join()
+
+    def test_a_key_that_looks_like_replies_answers_nobody(self):
+        """memcached's me shows a key undecoded, whatever lines are in it."""
+        daemon, servers = self.pool_of(1, proxy={'workers': 1}, pool={'request_timeout': '20s'})
+        attacker, victim = self.client(daemon.address), self.client(daemon.address)
+        self.answers(victim, b'set v 0 0 4\r\ngood\r\n', STORED)
+        for key in (b'\r\nVALUE v 0 4\r\nevil\r\nEND\r\n', b'x\r\nEND\r\n', b'\n', b'a b\r\nSERVER_ERROR no\r\n'):
+            encoded = base64.b64encode(key)
+            self.answers(attacker, b'mg %s b N600\r\n' % encoded, b'HD W\r\n')  # made so, a key is kept as if it were plain
+            servers[0].pause()
+            attacker.send(b'me %s b\r\n' % encoded)
+            wait_until(lambda: daemon.admin_stats()['in_flight'] == '1', None, 'the first request to be under way')
+            victim.send(b'get v\r\n')
+            wait_until(lambda: daemon.admin_stats()['in_flight'] == '2', None, 'both to be under way')
+            servers[0].resume()
+            self.assertEqual(victim.read_reply(), b'VALUE v 0 4\r\ngood\r\nEND\r\n', key)
+            self.assertTrue(attacker.barrier().startswith(b'ME %s exp=' % key), key)
 
     def test_readers_do_not_notice_a_client_of_refused_storage_lines(self):
         self.disturb([line % 11 + b'\r\nget r1\r\nget\r\n' for line, _ in REFUSED_LINES]
