@@ -176,13 +176,19 @@ static bool meta_flags_agree(struct cas_book *book, const struct line *a, const 
     return true;
 }
 
+/* True where the line ends what me told of a key that holds the ends of lines. */
+static bool is_end_of_me(const struct line *line)
+{
+    return line->count > 1 && line->words[0].len == 0 && line->words[1].len > 4 &&
+           memcmp(line->words[1].data, "exp=", 4) == 0;
+}
+
 static bool me_agree(struct cas_book *book, const struct line *a, const struct line *b)
 {
     for (size_t i = 1; i < a->count; i++) {
         const struct word *one = &a->words[i], *other = &b->words[i];
 
-        if (words_equal(one, other) &&
-            memcmp(one->data, "cas=", one->len < 4 ? one->len : 4) != 0) {
+        if (words_equal(one, other) && (one->len < 4 || memcmp(one->data, "cas=", 4) != 0)) {
             continue;
         }
         if (!times_agree(one, other, 4) && !times_agree(one, other, 3) &&
@@ -263,7 +269,7 @@ static bool lines_agree(struct cas_book *book, const struct line *a, const struc
             return meta_flags_agree(book, a, b, length_word(a) + 1);
         }
     }
-    if (word_is(first, "ME")) {
+    if (word_is(first, "ME") || is_end_of_me(a)) {
         return me_agree(book, a, b);
     }
     return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;

@@ -34,6 +34,22 @@ struct key {
 
 static struct key keys[KEY_COUNT];
 
+/*
+ * Keys that only base64 can name. Of an item that N made, memcached gives them back undecoded, so
+ * that what looks like replies in them stands in the middle of a reply.
+ */
+static const char *const hidden_texts[] = {
+    "\r\n",
+    "x\r\nEND\r\n",
+    "\r\nVALUE v 0 4\r\nevil\r\nEND\r\n",
+    "a b\r\nSERVER_ERROR no\r\n",
+    "\n",
+    "HD\r\nNF\r\nMN\r\n",
+    " \n",
+    "\r\nSTORED\r\nEXISTS\r\n",
+};
+static struct key hidden_keys[sizeof(hidden_texts) / sizeof(hidden_texts[0])];
+
 enum { NUMBER_KEYS = 8 }; /* the first so many keys hold numbers */
 
 static void encode_base64(struct key *key)
@@ -76,6 +92,13 @@ static void make_keys(void)
         } else if (i == 37) {
             key->len = (size_t)snprintf(key->data, sizeof(key->data), "VALUE");
         }
+        encode_base64(key);
+    }
+    for (size_t i = 0; i < sizeof(hidden_texts) / sizeof(hidden_texts[0]); i++) {
+        struct key *key = &hidden_keys[i];
+
+        key->len = strlen(hidden_texts[i]);
+        memcpy(key->data, hidden_texts[i], key->len);
         encode_base64(key);
     }
 }
@@ -472,6 +495,27 @@ static void make_meta(struct chance *chance, struct command *command)
         break;
     }
     end_line(chance, out);
+}
+
+/* k and v are not asked for together: compare.c reads a block behind a line, not behind many. */
+static void make_hidden_key(struct chance *chance, struct command *command)
+{
+    static const struct {
+        const char *name;
+        const char *flags;
+    } forms[] = {
+        {"mg", " b N600\r\n"},   {"mg", " b N600 v\r\n"},  {"mg", " b k q\r\n"},
+        {"mg", " b k s\r\n"},    {"ms", " 2 b\r\nhi\r\n"}, {"ms", " 0 b k\r\n\r\n"},
+        {"md", " b k\r\n"},      {"md", " b\r\n"},         {"md", " b q\r\n"},
+        {"ma", " b N600 k\r\n"}, {"ma", " b N600 v\r\n"},  {"mg", " b k Oopaque\r\n"},
+        {"me", " b\r\n"},        {"me", " b\r\n"},         {"me", "\r\n"},
+    };
+    unsigned form = chance_below(chance, (unsigned)(sizeof(forms) / sizeof(forms[0])));
+    unsigned key = chance_below(chance, (unsigned)(sizeof(hidden_keys) / sizeof(hidden_keys[0])));
+
+    bytes_printf(&command->request, "%s ", forms[form].name);
+    bytes_add(&command->request, hidden_keys[key].base64, hidden_keys[key].base64_len);
+    bytes_printf(&command->request, "%s", forms[form].flags);
 }
 
 /* ---- malformed commands */
@@ -932,8 +976,10 @@ static void make_command(struct chance *chance, struct command *command, bool st
         make_single(chance, command);
     } else if (pick < 680) {
         make_ms(chance, command);
-    } else if (pick < 840) {
+    } else if (pick < 820) {
         make_meta(chance, command);
+    } else if (pick < 840) {
+        make_hidden_key(chance, command);
     } else if (pick < 890) {
         make_odd_line(chance, command);
     } else if (pick < 950) {
