@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 enum {
-    SESSIONS_MAX = 64, /* on_accept says the number */
+    SESSIONS_MAX = 64,    /* on_accept says the number */
+    SILENCE_US = 5000000, /* of a session whose place may be given to another */
     ACCEPT_PAUSE_US = 1000000,
     COMMAND_LINE_MAX = 8192,
     OUTPUT_MAX = 8 << 20, /* a reader that takes nothing is closed there */
@@ -33,7 +34,7 @@ struct admin {
     struct control *control;
     struct evconnlistener *listener;
     struct event *resume_timer; /* after a pause of the listener */
-    struct list sessions;
+    struct list sessions;       /* those that were heard of longest ago first */
     unsigned session_count;
     int fd;
 };
@@ -42,6 +43,7 @@ struct session {
     struct list link;
     struct admin *admin;
     struct bufferevent *stream;
+    uint64_t heard_us;
     bool is_ending;
     bool is_waiting; /* for the rest of an answer */
 };
@@ -105,6 +107,31 @@ static bool is_stuck(struct session *session, struct evbuffer *in)
            evbuffer_search_eol(in, NULL, NULL, EVBUFFER_EOL_CRLF).pos != -1;
 }
 
+static void note_heard(struct session *session)
+{
+    session->heard_us = clock_us();
+    list_remove(&session->link);
+    list_add_tail(&session->admin->sessions, &session->link);
+}
+
+/* Closes the session that has been silent longest, and waits for nothing. False: none is. */
+static bool make_place(struct admin *admin)
+{
+    list_each (at, &admin->sessions) {
+        struct session *session = list_entry(at, struct session, link);
+
+        if (clock_us() - session->heard_us <= SILENCE_US) {
+            break;
+        }
+        if (!session->is_waiting && !watch_is_on(admin->control, session)) {
+            log_notice("admin: a session that was silent is closed: all are taken");
+            session_free(session);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Runs the commands that have arrived whole. */
 static void on_readable(struct bufferevent *stream, void *arg)
 {
@@ -114,6 +141,7 @@ static void on_readable(struct bufferevent *stream, void *arg)
     char *line;
     size_t len;
 
+    note_heard(session);
     while (!session->is_ending && !session->is_waiting &&
            (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
         if (watch_is_on(session->admin->control, session)) { /* the line only ends it */
@@ -176,7 +204,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         socket_deny(fd);
         return;
     }
-    if (admin->session_count == SESSIONS_MAX) {
+    if (admin->session_count == SESSIONS_MAX && !make_place(admin)) {
         socket_refuse(fd, SLICE("ERROR all 64 sessions of the admin port are taken\r\n"));
         return;
     }
@@ -186,13 +214,14 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     session->admin = admin;
+    list_init(&session->link);
     session->stream = bufferevent_socket_new(admin->control->base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (session->stream == NULL) {
         close(fd);
         free(session);
         return;
     }
-    list_add_tail(&admin->sessions, &session->link);
+    note_heard(session);
     admin->session_count++;
     bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);
     if (bufferevent_enable(session->stream, EV_READ | EV_WRITE) == -1) {

@@ -2,7 +2,7 @@
 
 import os
 
-from harness import Client, ProxyTest, free_port, main, proxy_only, wait_until
+from harness import Client, ProxyTest, free_port, let_pass, main, proxy_only, wait_until
 
 
 @proxy_only
@@ -62,6 +62,19 @@ class AdminPort(ProxyTest):
             client.reset()
         self.assertEqual(self.daemon.ask(b'get k\r\n'), b'END\r\n')
         self.assertTrue(self.daemon.admin_stats())
+
+    def test_silent_sessions_make_place_for_another(self):
+        watcher = self.client(self.daemon.admin_address)
+        watcher.send(b'watch events\r\n')
+        sessions = [self.client(self.daemon.admin_address) for _ in range(63)]
+        let_pass(5.5)
+        sessions[0].send(b'version\r\n')
+        self.assertTrue(sessions[0].read_line())
+        for _ in range(3):
+            self.assertTrue(self.daemon.admin('version'))
+        self.assertEqual(sessions[1].read_until_closed(), b'')
+        sessions[0].send(b'version\r\n')
+        self.assertTrue(sessions[0].read_line())
 
     def test_a_session_too_many_is_told_so(self):
         sessions = [self.client(self.daemon.admin_address) for _ in range(64)]
