@@ -1,6 +1,8 @@
 """checkload is believed by other tests, so it must find what is wrong."""
 
-from harness import ProxyTest, answer_like_memcached, failures, main, wait_until, wrongs
+import signal
+
+from harness import TIME_FACTOR, ProxyTest, answer_like_memcached, failures, let_pass, main, wait_until, wrongs
 
 
 class CheckloadFindsFaults(ProxyTest):
@@ -91,6 +93,17 @@ class CheckloadFindsFaults(ProxyTest):
         counts = self.counts_against(spoil)
         self.assertEqual(wrongs(counts), {})
         self.assertEqual(counts['errors'], {'SERVER_ERROR s1: no': failures(counts)})
+
+    def test_a_stop_of_checkload_itself_is_no_hang(self):
+        server = self.memcached('s1')
+        load = self.load(server, clients=20)
+        wait_until(lambda: int(server.stats()['cmd_get']) > 100, None, 'some load')
+        load.process.send_signal(signal.SIGSTOP)
+        let_pass(5.5 * TIME_FACTOR)
+        load.process.send_signal(signal.SIGCONT)
+        counts = load.result()
+        self.assertEqual(wrongs(counts), {})
+        self.assertGreater(counts['stopped_ms'], 5000)
 
     def test_a_server_that_hangs_is_found(self):
         server = self.scripted()

@@ -264,9 +264,9 @@ class Soak(ProxyTest):
             daemon.admin('stats')
             samples.append((resident_kib(daemon.pid), open_descriptors(daemon.pid)))
         counts = loads[0].result()
-        self.assertEqual(wrongs(counts), {})
-        figure('%.0f s: resident %d KiB at first, %d at the end, %d at most; descriptors %d, %d, %d; %d requests, %d failed',
-               time.monotonic() - begin, samples[0][0], samples[-1][0], max(s[0] for s in samples), samples[0][1],
+        self.assertEqual(wrongs(counts), {}, counts)
+        figure('%.0f s: slowest answer %.0f ms; resident %d KiB at first, %d at the end, %d at most; descriptors %d, %d, %d; %d requests, %d failed',
+               time.monotonic() - begin, counts['slowest_ms'], samples[0][0], samples[-1][0], max(s[0] for s in samples), samples[0][1],
                samples[-1][1], max(s[1] for s in samples), sum(counts[name]['done'] for name in ('get', 'set', 'delete')), failures(counts))
         if EXACT_MEMORY:
             early = max(s[0] for s in samples[:max(1, len(samples) // 4)])
