@@ -277,8 +277,8 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     struct bufferevent *stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     struct slot *free_slot = NULL;
 
-    if (stream !=
-        NULL) { /* evhttp itself takes all that comes, also behind the request it answers */
+    /* evhttp itself takes all that comes, also behind the request it answers */
+    if (stream != NULL) {
         bufferevent_setwatermark(stream, EV_READ, 0, UNREAD_MAX);
     }
     for (int i = 0; i < CONNECTIONS_MAX; i++) {

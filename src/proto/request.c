@@ -207,7 +207,7 @@ static bool take_plain_get(struct request *request, const char *data, size_t len
     const char *end;
     const char *stop;
 
-    if (len <= prefix.len || memcmp(data, prefix.data, prefix.len) != 0) {
+    if (!begins_with(slice_make(data, len), prefix)) {
         return false;
     }
     key = data + prefix.len;

@@ -392,7 +392,7 @@ bool exchange_start(struct client *client, const struct request *request, struct
 
 bool exchange_refuse(struct client *client, enum leg_cause cause)
 {
-    const struct request unread = {.command = &commands[0]};
+    const struct request unread = {.command = &commands[COMMAND_ROW_NONE]};
     struct command_counters *counters = &client->worker->counters.commands[unread.command->id];
     struct exchange *exchange = exchange_new(client->worker, client, &unread, counters);
 

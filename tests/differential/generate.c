@@ -510,11 +510,11 @@ static void make_hidden_key(struct chance *chance, struct command *command)
         {"ma", " b N600 k\r\n"}, {"ma", " b N600 v\r\n"},  {"mg", " b k Oopaque\r\n"},
         {"me", " b\r\n"},        {"me", " b\r\n"},         {"me", "\r\n"},
     };
-    unsigned form = chance_below(chance, (unsigned)(sizeof(forms) / sizeof(forms[0])));
-    unsigned key = chance_below(chance, (unsigned)(sizeof(hidden_keys) / sizeof(hidden_keys[0])));
+    const unsigned form = chance_below(chance, sizeof(forms) / sizeof(forms[0]));
+    const struct key *key = &PICK(chance, hidden_keys);
 
     bytes_printf(&command->request, "%s ", forms[form].name);
-    bytes_add(&command->request, hidden_keys[key].base64, hidden_keys[key].base64_len);
+    bytes_add(&command->request, key->base64, key->base64_len);
     bytes_printf(&command->request, "%s", forms[form].flags);
 }
 

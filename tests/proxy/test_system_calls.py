@@ -8,17 +8,11 @@ import subprocess
 import time
 
 from injected import Faults, usable
-from harness import (DEADLINE, TIME_FACTOR, Client, ProxyTest, Timeout, accepts, cpu_seconds, free_port, main, proxy_only,
-                     wait_until)
+from harness import (DEADLINE, TIME_FACTOR, Client, ProxyTest, Timeout, accepts, cpu_seconds, free_port, let_pass, main,
+                     proxy_only, wait_until)
 from test_allocations import every_kind
 
 ALL = os.environ.get('FAULTS') == 'all'
-
-
-def spend(seconds):
-    """For what can only be seen over a stretch of time."""
-    begin = time.monotonic()
-    wait_until(lambda: time.monotonic() - begin >= seconds, seconds + 5, 'time to pass')
 
 
 def read_all(descriptor):
@@ -143,9 +137,9 @@ class Failures(SystemCallsTest):
         waiting[0].send(b'get k\r\n')
         waiting[1].send(b'stats\r\n')
         waiting[2].send(b'GET /metrics HTTP/1.0\r\n\r\n')
-        spend(0.2)
+        let_pass(0.2)
         used = cpu_seconds(self.daemon.pid)
-        spend(0.5)
+        let_pass(0.5)
         self.assertLess(cpu_seconds(self.daemon.pid) - used, 0.1, 'it spins')
         self.assertLess(len(self.daemon.stderr().splitlines()), 30)
         self.faults.clear()
@@ -306,7 +300,7 @@ class TheClock(SystemCallsTest):
                 self.faults.set('wall_offset_s', offset)
                 for i in range(20):
                     self.assertEqual(client.ask(b'set k%d 0 0 1\r\nx\r\n' % i), b'STORED\r\n')
-                spend(0.3)
+                let_pass(0.3)
         stats = self.daemon.admin_stats()
         self.assertGreater(self.faults.get('wall_reads'), 0)
         self.assertEqual([stats[name] for name in ('timeouts', 'ejections', 'backend_failures')], ['0', '0', '0'])
@@ -325,7 +319,7 @@ class TheClock(SystemCallsTest):
             for client in clients:
                 client.send(b'get ' + b' '.join(b'k%d' % i for i in range(100)) + b'\r\n')
             os.kill(daemon.pid, signal.SIGSTOP)
-            spend(1.2 * TIME_FACTOR)
+            let_pass(1.2 * TIME_FACTOR)
             os.kill(daemon.pid, signal.SIGCONT)
             for client in clients:
                 self.assertEqual(client.read_reply(), values + b'END\r\n')
@@ -345,9 +339,9 @@ class TheClock(SystemCallsTest):
             client.send(b'get k%d\r\n' % i)
         wait_until(lambda: daemon.admin_stats()['in_flight'] == '10', 0.3, 'the requests to be under way')
         os.kill(daemon.pid, signal.SIGSTOP)
-        spend(1.5 * TIME_FACTOR)
+        let_pass(1.5 * TIME_FACTOR)
         os.kill(daemon.pid, signal.SIGCONT)
-        spend(0.1 * TIME_FACTOR)
+        let_pass(0.1 * TIME_FACTOR)
         for server in servers:
             server.resume()
         for client in clients:
