@@ -81,9 +81,10 @@ void chunk_release(struct chunk *chunk)
     struct chunk_pool *pool = chunk->pool;
     size_t total = sizeof(struct chunk) + chunk->capacity;
     unsigned c = chunk->size_class;
+    size_t most_bytes = total < CHUNK_SMALL_BYTES ? CHUNK_KEEP_SMALL_BYTES : CHUNK_KEEP_BYTES;
 
     pool->used_bytes -= total;
-    if (c == CHUNK_CLASSES || pool->free_count[c] * total >= CHUNK_KEEP_BYTES) {
+    if (c == CHUNK_CLASSES || pool->free_count[c] * total >= most_bytes) {
         free(chunk);
         return;
     }

@@ -15,6 +15,8 @@ enum {
     CHUNK_CLASSES = 15, /* 128 bytes .. 2 MiB, powers of two, header included */
     CHUNK_CLASS_MIN_BITS = 7,
     CHUNK_KEEP_BYTES = 1 << 20, /* kept for reuse, a class */
+    CHUNK_SMALL_BYTES = 1 << 10,
+    CHUNK_KEEP_SMALL_BYTES = 64 << 10, /* of classes below that: malloc has them nearly as fast */
 };
 
 struct chunk {
