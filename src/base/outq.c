@@ -123,17 +123,15 @@ bool outq_copier_add(struct outq_copier *copier, const char *data, size_t len)
     return true;
 }
 
-int outq_iovec(const struct outq *q, struct iovec *iov, int max)
+void outq_gather(const struct outq *q, struct gathering *g)
 {
-    int n = 0;
-
-    for (uint32_t i = 0; i < q->count && n < max; i++, n++) {
+    for (uint32_t i = 0; i < q->count; i++) {
         const struct piece *piece = &q->pieces[q->head + i];
 
-        iov[n].iov_base = (void *)(uintptr_t)piece->data;
-        iov[n].iov_len = piece->len;
+        if (!gathering_add(g, piece->data, piece->len)) {
+            return;
+        }
     }
-    return n;
 }
 
 void outq_advance(struct outq *q, size_t bytes)

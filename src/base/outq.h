@@ -7,8 +7,7 @@
 #define BASE_OUTQ_H
 
 #include "base/chunk.h"
-
-#include <sys/uio.h>
+#include "base/gathering.h"
 
 /* Some bytes, and the chunk that keeps them alive; chunk NULL: constant text. */
 struct piece {
@@ -52,8 +51,8 @@ MUST_CHECK static inline bool outq_append(struct outq *q, const char *data, size
 MUST_CHECK bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather,
                           struct chunk_pool *pool);
 
-/* Fills iov with up to max entries from the head; returns how many. */
-int outq_iovec(const struct outq *q, struct iovec *iov, int max);
+/* Adds pieces to g from the head on, as many as there is room for. */
+void outq_gather(const struct outq *q, struct gathering *g);
 
 /* Drops the first bytes bytes, which were written. */
 void outq_advance(struct outq *q, size_t bytes);

@@ -7,10 +7,7 @@
 #include "proxy/server_counter.h"
 
 #include <errno.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-enum { GATHER_MAX = 1024 }; /* a longer piece is written from where it lies */
 
 /* Drops the legs that n written bytes complete; returns how many. */
 static unsigned advance(struct backend *backend, size_t n)
@@ -69,44 +66,6 @@ static void count_write(struct backend *backend, size_t n, unsigned completed)
     }
 }
 
-/* What one write takes: small pieces copied together, large ones in place. */
-struct gathering {
-    struct iovec iov[64];
-    int count;
-    char *buffer;
-    size_t used; /* of buffer */
-    size_t total;
-};
-
-static bool gather(struct gathering *g, const char *data, size_t len)
-{
-    struct iovec *last = g->count > 0 ? &g->iov[g->count - 1] : NULL;
-    bool is_small = len <= GATHER_MAX;
-
-    if (len == 0) {
-        return true;
-    }
-    if (is_small && g->used + len > WORKER_WRITE_BYTES) {
-        return false;
-    }
-    if (is_small) {
-        char *to = g->buffer + g->used;
-
-        memcpy(to, data, len);
-        g->used += len;
-        g->total += len;
-        if (last != NULL && (char *)last->iov_base + last->iov_len == to) {
-            last->iov_len += len;
-            return true;
-        }
-        data = to;
-    } else {
-        g->total += len;
-    }
-    g->iov[g->count++] = (struct iovec){(void *)(uintptr_t)data, len};
-    return g->count < (int)ARRAY_LEN(g->iov) - 1;
-}
-
 /* Gathers from the first unsent byte on. */
 static void gather_legs(struct backend *backend, struct gathering *g)
 {
@@ -116,9 +75,9 @@ static void gather_legs(struct backend *backend, struct gathering *g)
         uint32_t line_skip = skip < leg->line.len ? skip : leg->line.len;
         uint32_t value_skip = skip - line_skip;
 
-        if (!gather(g, leg->line.data + line_skip, leg->line.len - line_skip) ||
+        if (!gathering_add(g, leg->line.data + line_skip, leg->line.len - line_skip) ||
             (leg->value.len > 0 &&
-             !gather(g, leg->value.data + value_skip, leg->value.len - value_skip))) {
+             !gathering_add(g, leg->value.data + value_skip, leg->value.len - value_skip))) {
             return;
         }
         skip = 0;
@@ -167,12 +126,9 @@ static void flush(struct backend *backend)
         struct gathering g;
         ssize_t n;
 
-        g.count = 0; /* iov is large and needs no clearing */
-        g.buffer = worker->write_buffer;
-        g.used = 0;
-        g.total = 0;
+        gathering_begin(&g, worker->write_buffer, WORKER_WRITE_BYTES);
         gather_legs(backend, &g);
-        n = io_writev(backend->watch.fd, g.iov, g.count);
+        n = io_writev(backend->watch.fd, g.parts, g.count);
         if (n == -1 && errno == EINTR) {
             continue;
         }

@@ -16,7 +16,6 @@
 
 enum {
     HELD_FIRST_BYTES = 2 * 1024,
-    IOV_MAX_PARTS = 64,
     DRAIN_READS = 64,  /* of what a client has sent before it is closed */
     AVERAGE_SHIFT = 3, /* a new reply counts an eighth in the average */
 };
@@ -513,7 +512,6 @@ static void end_when_said(struct client *client)
 void client_flush(struct client *client)
 {
     struct worker *worker = client->worker;
-    struct iovec iov[IOV_MAX_PARTS];
 
     list_remove(&client->dirty_link);
     if (client->is_broken) {
@@ -521,9 +519,12 @@ void client_flush(struct client *client)
         return;
     }
     while (!outq_is_empty(&client->out)) {
-        size_t total = 0;
-        int parts = outq_iovec(&client->out, iov, IOV_MAX_PARTS);
-        ssize_t n = io_writev(client->watch.fd, iov, parts);
+        struct gathering g;
+        ssize_t n;
+
+        gathering_begin(&g, worker->write_buffer, WORKER_WRITE_BYTES);
+        outq_gather(&client->out, &g);
+        n = io_writev(client->watch.fd, g.parts, g.count);
 
         if (n == -1 && errno == EINTR) {
             continue;
@@ -535,13 +536,10 @@ void client_flush(struct client *client)
             client_retire(client);
             return;
         }
-        for (int i = 0; i < parts; i++) {
-            total += iov[i].iov_len;
-        }
         count_add(&worker->counters, COUNTER_BYTES_WRITTEN, (uint64_t)n);
         client->active_us = worker->now_us;
         outq_advance(&client->out, (size_t)n);
-        if ((size_t)n < total) {
+        if ((size_t)n < g.total) {
             break;
         }
     }

@@ -1,4 +1,5 @@
 #include "base/outq.h"
+#include "base/slice.h"
 #include "unit/run_suite.h"
 
 #include <check.h>
@@ -8,6 +9,7 @@
 static struct chunk_pool pool;
 static struct chunk *gather;
 static struct outq queue;
+static char written[16 * 1024]; /* what small pieces are copied to for a write */
 
 static void set_up(void)
 {
@@ -147,16 +149,89 @@ START_TEST(pieces_are_written_off_byte_by_byte)
 
     ck_assert(outq_append(&queue, text, 4, NULL, 0));
     for (size_t left = end + 4; left > 0; left--) {
-        struct iovec iov[2];
+        struct gathering g;
 
-        ck_assert_int_ge(outq_iovec(&queue, iov, 2), 1);
+        gathering_begin(&g, written, sizeof(written));
+        outq_gather(&queue, &g);
+        ck_assert_uint_eq(g.total, left);
         if (left > 4) {
-            ck_assert_int_eq(*(char *)iov[0].iov_base, (char)((end + 4 - left) % 251));
+            ck_assert_int_eq(*(char *)g.parts[0].iov_base, (char)((end + 4 - left) % 251));
         }
         outq_advance(&queue, 1);
         ck_assert_uint_eq(queue.bytes, left - 1);
     }
     ck_assert(outq_is_empty(&queue));
+}
+END_TEST
+
+/* Pieces of these lengths, or fewer, are what a write takes; each byte of a piece is its number. */
+static void gather_and_compare(const size_t *lens, unsigned count, size_t room, unsigned taken)
+{
+    static char pieces[70][2000];
+    struct gathering g;
+    unsigned n = 0;
+    size_t of_piece = 0;
+    size_t total = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        memset(pieces[i], (int)i, lens[i]);
+        ck_assert(outq_append(&queue, pieces[i], lens[i], NULL, i));
+        total += i < taken ? lens[i] : 0;
+    }
+    gathering_begin(&g, written, room);
+    outq_gather(&queue, &g);
+    ck_assert_uint_eq(g.total, total);
+    for (int p = 0; p < g.count; p++) {
+        for (size_t i = 0; i < g.parts[p].iov_len; i++) {
+            ck_assert_int_eq(((char *)g.parts[p].iov_base)[i], (char)n);
+            if (++of_piece == lens[n]) {
+                n++;
+                of_piece = 0;
+            }
+        }
+    }
+    ck_assert_uint_eq(n, taken);
+    ck_assert_uint_eq(of_piece, 0);
+    ck_assert(g.at <= written + room);
+}
+
+START_TEST(large_pieces_stay_where_they_lie_between_small_ones)
+{
+    size_t lens[] = {1, 1025, 1024, 7, 1025, 2000, 3};
+
+    gather_and_compare(lens, ARRAY_LEN(lens), sizeof(written), ARRAY_LEN(lens));
+}
+END_TEST
+
+START_TEST(a_write_takes_no_more_than_its_buffer_holds)
+{
+    size_t lens[] = {600, 1500, 400, 24, 1, 1500};
+
+    gather_and_compare(lens, ARRAY_LEN(lens), 1024, 4);
+    outq_fini(&queue);
+    gather_and_compare(lens, ARRAY_LEN(lens), 1025, 6);
+}
+END_TEST
+
+START_TEST(a_write_takes_no_more_parts_than_it_has)
+{
+    size_t lens[70];
+
+    for (unsigned i = 0; i < ARRAY_LEN(lens); i++) {
+        lens[i] = i % 2 ? 10 : 1025;
+    }
+    gather_and_compare(lens, ARRAY_LEN(lens), sizeof(written), GATHERING_PARTS);
+}
+END_TEST
+
+START_TEST(the_last_part_still_grows)
+{
+    size_t lens[GATHERING_PARTS + 2];
+
+    for (unsigned i = 0; i < ARRAY_LEN(lens); i++) {
+        lens[i] = i < GATHERING_PARTS - 1 ? 1025 : 10;
+    }
+    gather_and_compare(lens, ARRAY_LEN(lens), sizeof(written), ARRAY_LEN(lens));
 }
 END_TEST
 
@@ -207,6 +282,10 @@ int main(void)
     tcase_add_test(tests, a_copier_that_was_ended_may_go_on);
     tcase_add_test(tests, one_larger_than_a_chunk_has_one_of_its_own);
     tcase_add_test(tests, pieces_are_written_off_byte_by_byte);
+    tcase_add_test(tests, large_pieces_stay_where_they_lie_between_small_ones);
+    tcase_add_test(tests, a_write_takes_no_more_than_its_buffer_holds);
+    tcase_add_test(tests, a_write_takes_no_more_parts_than_it_has);
+    tcase_add_test(tests, the_last_part_still_grows);
     tcase_add_test(tests, bytes_that_follow_in_memory_extend_the_last_piece);
     tcase_add_test(tests, a_settled_queue_pins_no_shared_chunk);
     suite_add_tcase(suite, tests);
