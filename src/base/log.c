@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/syslog_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ static const int syslog_levels[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = STDERR_FILENO;
 static bool is_syslog;
+static struct syslog_socket syslog_to = {.fd = -1};
 static char *file_path;
 static _Atomic int current_level = LOG_LEVEL_NOTICE;
 static uint64_t period_start_us;
@@ -68,6 +70,7 @@ static void switch_to(int fd, bool to_syslog, char *path)
     if (log_fd != STDERR_FILENO && log_fd >= 0) {
         close(log_fd);
     }
+    syslog_socket_close(&syslog_to);
     if (path != file_path) {
         free(file_path);
     }
@@ -84,11 +87,11 @@ void log_to_stderr(void)
     pthread_mutex_unlock(&lock);
 }
 
-void log_to_syslog(const char *program)
+void log_to_syslog(const char *program, const char *socket)
 {
     pthread_mutex_lock(&lock);
-    openlog(program, LOG_PID | LOG_NDELAY, LOG_DAEMON);
     switch_to(-1, true, NULL);
+    syslog_to = syslog_socket_at(socket, program);
     pthread_mutex_unlock(&lock);
 }
 
@@ -235,6 +238,13 @@ static bool write_line(enum log_level level, const char *text)
     return true;
 }
 
+/* Writes one line wherever the log goes. False with errno: it could not be. */
+static bool put(enum log_level level, const char *text)
+{
+    return is_syslog ? syslog_socket_send(&syslog_to, syslog_levels[level], text)
+                     : write_line(level, text);
+}
+
 /* Tells how many lines are missing here, where some are and the log can be written again. */
 static bool tell_unwritten(void)
 {
@@ -242,7 +252,7 @@ static bool tell_unwritten(void)
 
     snprintf(text, sizeof(text), "%llu lines were lost: %s", (unsigned long long)unwritten,
              loss_text(unwritten_errno));
-    if (!write_line(LOG_LEVEL_WARN, text)) {
+    if (!put(LOG_LEVEL_WARN, text)) {
         return false;
     }
     unwritten = 0;
@@ -252,9 +262,7 @@ static bool tell_unwritten(void)
 /* Writes one finished text; called with the lock held. */
 static void emit(enum log_level level, const char *text)
 {
-    if (is_syslog) {
-        syslog(syslog_levels[level], "%s", text);
-    } else if ((unwritten > 0 && !tell_unwritten()) || !write_line(level, text)) {
+    if ((unwritten > 0 && !tell_unwritten()) || !put(level, text)) {
         lose_line(errno);
     }
 }

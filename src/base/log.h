@@ -22,7 +22,9 @@ enum log_level {
 extern const char *const log_level_names[];
 
 void log_to_stderr(void);
-void log_to_syslog(const char *program);
+
+/* socket: where the daemon listens; both are the caller's and stay. */
+void log_to_syslog(const char *program, const char *socket);
 
 /* False, with errno set, where the file cannot be opened; the log stays where it was. */
 MUST_CHECK bool log_to_file(const char *path);

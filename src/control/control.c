@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <syslog.h>
 #include <unistd.h>
 
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
@@ -40,7 +41,7 @@ MUST_CHECK static bool open_log(const struct config *config, char *error, size_t
         log_to_stderr();
         break;
     case LOG_TO_SYSLOG:
-        log_to_syslog("ketamad");
+        log_to_syslog("ketamad", _PATH_LOG);
         break;
     case LOG_TO_FILE:
         if (!log_to_file(config->log_path)) {

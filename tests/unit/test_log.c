@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
 
 static char path[64];
@@ -162,6 +165,110 @@ START_TEST(a_limited_line_comes_at_once_and_then_counts_those_it_stands_for)
 }
 END_TEST
 
+/* A syslog daemon's socket at path. */
+static int make_daemon(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+    ck_assert_int_ne(fd, -1);
+    unlink(path);
+    strcpy(address.sun_path, path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+/* The next line that the daemon got, "" where there is none. */
+static const char *heard(int daemon)
+{
+    static char line[4096];
+    ssize_t len = recv(daemon, line, sizeof(line) - 1, 0);
+
+    line[len > 0 ? len : 0] = '\0';
+    return line;
+}
+
+START_TEST(syslog_gets_lines_of_its_form)
+{
+    int daemon = make_daemon();
+    char end[64];
+    const char *line;
+
+    log_to_syslog("ketamad", path);
+    log_warn("server %s: %s", "mc1", "down\n");
+    line = heard(daemon);
+    snprintf(end, sizeof(end), " ketamad[%d]: server mc1: down\\x0a", (int)getpid());
+    ck_assert_int_eq(strncmp(line, "<28>", 4), 0); /* daemon, warning */
+    ck_assert_uint_eq(strlen(line), strlen("<28>Jan  1 00:00:00") + strlen(end));
+    ck_assert_str_eq(line + strlen("<28>Jan  1 00:00:00"), end);
+    ck_assert_int_eq(line[10], ' ');
+    ck_assert_int_eq(line[13], ':');
+    log_to_stderr();
+    close(daemon);
+}
+END_TEST
+
+/* Where this fails it hangs: syslog(3) waits for as long as the daemon does. */
+START_TEST(a_syslog_daemon_that_hangs_costs_lines_and_no_time)
+{
+    int daemon = make_daemon();
+    uint64_t lost = log_lines_lost();
+    unsigned came = 0;
+
+    log_to_syslog("ketamad", path);
+    for (int i = 0; i < 5000; i++) {
+        log_error("line %d", i);
+    }
+    lost = log_lines_lost() - lost;
+    ck_assert_uint_gt(lost, 0);
+    while (*heard(daemon) != '\0') {
+        came++;
+    }
+    ck_assert_uint_eq(came + lost, 5000);
+    log_error("on again");
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "lines were lost: its reader does not keep up"));
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "on again"));
+    log_to_stderr();
+    close(daemon);
+}
+END_TEST
+
+START_TEST(a_syslog_daemon_that_was_started_anew_gets_the_next_line)
+{
+    int daemon = make_daemon();
+
+    log_to_syslog("ketamad", path);
+    log_error("to the first");
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "to the first"));
+    close(daemon);
+    log_error("to nobody");
+    daemon = make_daemon();
+    log_error("to the second");
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "1 lines were lost: "));
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "to the second"));
+    close(daemon);
+    daemon = make_daemon();
+    log_error("to the third");
+    ck_assert_ptr_nonnull(strstr(heard(daemon), "to the third"));
+    log_to_stderr();
+    close(daemon);
+}
+END_TEST
+
+START_TEST(a_path_too_long_for_a_socket_loses_the_line)
+{
+    uint64_t lost = log_lines_lost();
+    char far[200];
+
+    memset(far, 'x', sizeof(far) - 1);
+    far[sizeof(far) - 1] = '\0';
+    log_to_syslog("ketamad", far);
+    log_error("to nobody");
+    ck_assert_uint_eq(log_lines_lost() - lost, 1);
+    log_to_stderr();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -176,6 +283,10 @@ int main(void)
     tcase_add_test(tcase, opened_again_it_goes_on_under_its_name);
     tcase_add_test(tcase, a_file_that_cannot_be_opened_leaves_the_log_where_it_was);
     tcase_add_test(tcase, a_limited_line_comes_at_once_and_then_counts_those_it_stands_for);
+    tcase_add_test(tcase, syslog_gets_lines_of_its_form);
+    tcase_add_test(tcase, a_syslog_daemon_that_hangs_costs_lines_and_no_time);
+    tcase_add_test(tcase, a_syslog_daemon_that_was_started_anew_gets_the_next_line);
+    tcase_add_test(tcase, a_path_too_long_for_a_socket_loses_the_line);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
