@@ -1,6 +1,8 @@
 /* See sim_compose.h. */
 #include "sim_compose.h"
 
+#include "proto/base64.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,20 @@ static struct slice pick(const char *words, unsigned n)
     return sim_next_word(&rest);
 }
 
+/* What memcached says of a base64 key: it shows it as it keeps it, undecoded. */
+static void add_raw_key(struct sim_bytes *text, const struct sim_request *request)
+{
+    char key[256];
+    char raw[256];
+    char line[64];
+
+    sim_request_key(request, request->keys[0], key);
+    sim_bytes_add(text, "ME ", 3);
+    sim_bytes_add(text, raw, base64_decode(slice_make(key, request->key_bytes), raw));
+    sim_bytes_add(text, line,
+                  (size_t)snprintf(line, sizeof(line), " exp=-1 la=0 cas=%u\r\n", answer_serial));
+}
+
 static void add_code(struct sim_bytes *text, struct slice code, const struct sim_request *request,
                      size_t size)
 {
@@ -66,6 +82,8 @@ static void add_code(struct sim_bytes *text, struct slice code, const struct sim
 
     if (slice_equals(code, SLICE("#"))) {
         sim_bytes_add(text, line, (size_t)snprintf(line, sizeof(line), "%u\r\n", answer_serial));
+    } else if (slice_equals(code, SLICE("MEB"))) {
+        add_raw_key(text, request);
     } else if (slice_equals(code, SLICE("VA"))) {
         sim_bytes_add(text, line,
                       (size_t)snprintf(line, sizeof(line), "VA %zu s%u\r\n", size, answer_serial));

@@ -39,6 +39,7 @@ struct sim_template {
     bool is_write;
     bool is_silent; /* noreply: no answer at all */
     bool closes;    /* the proxy closes behind the answer */
+    bool shows_raw; /* the answer has the key undecoded, with lines in it */
 };
 
 extern const struct sim_template sim_templates[];
