@@ -34,7 +34,8 @@ struct admin {
     struct control *control;
     struct evconnlistener *listener;
     struct event *resume_timer; /* after a pause of the listener */
-    struct list sessions;       /* those that were heard of longest ago first */
+    struct log_limit paused_log;
+    struct list sessions; /* those that were heard of longest ago first */
     unsigned session_count;
     int fd;
 };
@@ -250,7 +251,13 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     struct admin *admin = arg;
 
-    log_warn("admin: accepting is paused: %s", strerror(EVUTIL_SOCKET_ERROR()));
+    const char *why = strerror(EVUTIL_SOCKET_ERROR());
+    uint64_t skipped;
+
+    if (log_limit_pass(&admin->paused_log, &skipped)) {
+        log_warn("admin: accepting is paused: %s (%llu more since the last such line)", why,
+                 (unsigned long long)skipped);
+    }
     evconnlistener_disable(listener);
     timer_set(admin->resume_timer, ACCEPT_PAUSE_US);
 }

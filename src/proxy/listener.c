@@ -79,7 +79,12 @@ void listener_resume(struct listener *listener)
 /* Descriptors or memory ran out: the backlog waits until some are free again. */
 static void pause_accepting(struct listener *listener, int error)
 {
-    log_warn("accepting clients is paused: %s", strerror(error));
+    uint64_t skipped;
+
+    if (log_limit_pass(&listener->worker->paused_log, &skipped)) {
+        log_warn("accepting clients is paused: %s (%llu more since the last such line)",
+                 strerror(error), (unsigned long long)skipped);
+    }
     count(&listener->worker->counters, COUNTER_ACCEPT_PAUSES);
     listener->is_paused = true;
     stop_waiting(listener);

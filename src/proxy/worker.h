@@ -50,6 +50,7 @@ struct worker {
     struct list handed_over;   /* mails with clients that others accepted, until the tick's end */
     _Atomic uint32_t arriving; /* those, and the ones still in the mailbox: any thread's */
     struct log_limit denied_log;
+    struct log_limit paused_log;
     struct log_limit stalled_log;
     struct list clients;
     struct list dirty_clients;

@@ -1,5 +1,6 @@
 """Load, memory and bounds (cases 30 to 34)."""
 
+import re
 import resource
 import socket
 import threading
@@ -310,11 +311,13 @@ class Clients(ProxyTest):
         """Case 33."""
         def few_files():
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        daemon, _ = self.pool_of(2, preexec=few_files, proxy={'max_clients': 1000})
+        daemon, _ = self.pool_of(2, preexec=few_files, proxy={'max_clients': 1000, 'workers': 1})
         if daemon.log_has(r'max_clients'):
             pass  # it may say that the limit of descriptors is lower
         with daemon.client() as client:
             client.ask(b'get a b c d e f g\r\n')
+        admin = self.client(daemon.admin_address)
+        self.assertEqual(self.pauses(admin), 0)
         crowd = []
         self.addCleanup(lambda: [client.close() for client in crowd])
         for _ in range(150):
@@ -326,9 +329,15 @@ class Clients(ProxyTest):
         let_pass(0.6)
         self.assertLess(cpu_seconds(daemon.pid) - used, 0.2, 'it spins')
         self.assertTrue(self.try_get(answered[0]))
+        wait_until(lambda: self.pauses(admin) >= 3, None, 'more pauses, a second each')
+        self.assertEqual(daemon.stderr().count('accepting clients is paused'), 1)
         for client in crowd:
             client.close()
         wait_until(lambda: self.is_served(daemon), None, 'new clients to be served again')
+
+    @staticmethod
+    def pauses(admin):
+        return int(re.search(rb'STAT listen_disabled_num (\d+)', admin.ask(b'stats\r\n'))[1])
 
     @staticmethod
     def try_get(client):
