@@ -178,12 +178,6 @@ static size_t take_plain_values(struct backend *backend, struct leg *leg, const 
     return taken;
 }
 
-/* The key that was decoded from what the client sent; memcached gives some back undecoded. */
-static struct slice raw_key_of(const struct exchange *exchange)
-{
-    return exchange->key.data != exchange->wire_key.data ? exchange->key : slice_make(NULL, 0);
-}
-
 /*
  * Parses replies from data, which lies in chunk. Returns how many bytes were taken, or
  * SIZE_MAX where the connection has failed.
@@ -219,7 +213,7 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
             backend->is_mid_reply = true;
         }
         if (leg->kind == REPLY_META || leg->kind == REPLY_META_MN) {
-            backend->parser.raw_key = raw_key_of(leg->exchange);
+            backend->parser.raw_key = exchange_raw_key(leg->exchange);
         }
         event = reply_parse(&backend->parser, data + taken, len - taken, VALUE_BYTES_MAX, &reply);
         if (event == REPLY_NEED_MORE) {

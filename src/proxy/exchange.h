@@ -94,6 +94,12 @@ static inline void exchange_charge(struct exchange *exchange, size_t bytes)
     exchange->worker->pool.used_bytes += bytes;
 }
 
+/* The key that was decoded from what the client sent; memcached gives some back undecoded. */
+static inline struct slice exchange_raw_key(const struct exchange *exchange)
+{
+    return exchange->key.data != exchange->wire_key.data ? exchange->key : slice_make(NULL, 0);
+}
+
 /* What of an exchange must be zero at its start: not the room at its end. */
 #define EXCHANGE_CLEAR_BYTES offsetof(struct exchange, first.replies.inline_pieces)
 

@@ -81,6 +81,28 @@ struct leg *pipeline_take(struct backend *backend)
     return first;
 }
 
+/* Where the reply may give back a decoded key, ghost needs it to know the reply's end. */
+static bool copy_raw_key(struct exchange *ghost, const struct exchange *from)
+{
+    struct slice key = exchange_raw_key(from);
+    char *to = ghost->text;
+
+    if (key.len == 0) {
+        return true;
+    }
+    if (key.len > sizeof(ghost->text)) {
+        to = malloc(key.len);
+        if (to == NULL) {
+            return false;
+        }
+        ghost->more_text = to;
+        exchange_charge(ghost, key.len);
+    }
+    memcpy(to, key.data, key.len);
+    ghost->key = slice_make(to, key.len);
+    return true;
+}
+
 /*
  * Puts a stand-in for leg, whose reply is to be dropped, in its place in the pipeline, so that leg
  * itself is free to go elsewhere. False: out of memory.
@@ -93,6 +115,10 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
         return false;
     }
     ghost->worker = backend->worker;
+    if (!copy_raw_key(ghost, leg->exchange)) {
+        free(ghost);
+        return false;
+    }
     exchange_charge(ghost, sizeof(*ghost));
     ghost->command = leg->exchange->command;
     ghost->is_released = true;

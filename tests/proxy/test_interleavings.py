@@ -1,5 +1,6 @@
 """What goes wrong only when two things happen at once: a reload, a failure, a client that leaves."""
 
+import base64
 import os
 import signal
 import socket
@@ -86,6 +87,41 @@ class AReloadMeetsRequestsUnderWay(InterleavingTest):
             self.reload(daemon)
             for _ in range(3):
                 self.assertRegex(client.read_reply(), rb'^SERVER_ERROR s1: connect timed out')
+
+    def test_a_decoded_key_in_a_late_answer_is_nobody_elses_answer(self):
+        """me gives back the bytes that a base64 key stands for, line ends and all."""
+        go = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                words = line.split()
+                if words[0] == b'me':
+                    go.wait(60 * TIME_FACTOR)
+                    connection.send(b'ME %s exp=-1 la=1 cas=1 fetch=no cls=1 size=60\r\n' % base64.b64decode(words[1]))
+                elif words[0] == b'mg':
+                    connection.send(b'VA 5\r\nright\r\n')
+                else:
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        servers = [self.scripted(behave, name='s%d' % i) for i in (1, 2)]
+        daemon = self.ketamad(servers, proxy={'workers': 1},
+                              pool=dict(NEVER_EJECT, rejoin='keep', request_timeout='30s'))
+        for length in (20, 180):  # beside the request, and in memory of its own
+            go.clear()
+            key = base64.b64encode(b'k\r\n' + b'EN\r\n' * ((length - 3) // 4))
+            with daemon.client() as asker, daemon.client() as client:
+                asked = [len(server.lines()) for server in servers]
+                asker.send(b'me %s b\r\n' % key)
+                wait_until(lambda: any(len(server.lines()) > n for server, n in zip(servers, asked)), None, 'the me')
+                name = next(server.name for server, n in zip(servers, asked) if len(server.lines()) > n)
+                daemon.admin('eject ' + name)
+                self.wait_for_state(daemon, name, 'ejected')
+                daemon.admin('restore ' + name)
+                self.wait_for_state(daemon, name, 'live')
+                client.send(b''.join(b'mg %s v\r\n' % key for key in keys_of(name, ('s1', 's2'))[:3]))
+                self.wait_under_way(daemon, 4)
+                go.set()
+                for _ in range(3):
+                    self.assertEqual(client.read_reply(), b'VA 5\r\nright\r\n')
 
     def test_requests_follow_their_key_through_any_number_of_reloads(self):
         hole, server = self.black_hole(), self.memcached('last')
