@@ -44,6 +44,15 @@ static bool take_key(struct leg *leg, struct slice key, uint32_t *ordinal)
     return false;
 }
 
+/* So many bytes of the leg's reply are to be kept: it fails where there is no room for them. */
+static void want_room(struct backend *backend, struct leg *leg, uint64_t bytes)
+{
+    if (!leg->is_discarding && worker_is_full(backend->worker, bytes)) {
+        worker_refuse_room(backend->worker);
+        exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
+    }
+}
+
 /* The reply's first line announces a value. False: it cannot be a reply to this leg. */
 static bool on_header(struct backend *backend, struct leg *leg, const struct reply *reply)
 {
@@ -64,10 +73,7 @@ static bool on_header(struct backend *backend, struct leg *leg, const struct rep
                !slice_equals(reply->key, exchange->key)) {
         return false;
     }
-    if (!leg->is_discarding && worker_is_full(backend->worker, reply->value_bytes)) {
-        worker_refuse_room(backend->worker);
-        exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
-    }
+    want_room(backend, leg, reply->value_bytes);
     return true;
 }
 
@@ -221,6 +227,9 @@ static size_t consume(struct backend *backend, const char *data, size_t len, str
         }
         if (event == REPLY_BROKEN || (event == REPLY_HEADER && !on_header(backend, leg, &reply))) {
             return SIZE_MAX;
+        }
+        if (event == REPLY_STAT) { /* any number of them may come */
+            want_room(backend, leg, reply.bytes);
         }
         if (event != REPLY_FINAL || is_passed_on(leg, reply.code)) {
             keep(leg, data + taken, reply.bytes, chunk);

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, cpu_seconds, let_pass, main, open_descriptors,
+from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, answer_like_memcached, cpu_seconds, let_pass, main, open_descriptors,
                      proxy_only, resident_kib, unittest, wait_until)
 
 # Sanitizers keep freed memory for a while, so memory is judged in the plain build alone.
@@ -391,6 +391,28 @@ class Servers(ProxyTest):
             self.assertRegex(client.read_line(), rb'^SERVER_ERROR [^\r\n]+\r\n$')
         if EXACT_MEMORY:
             self.assertLess(resident_kib(daemon.pid) - before, 64 * 1024)
+
+    def test_a_server_whose_stats_do_not_end_gets_no_more_than_max_memory(self):
+        refused = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line != b'stats':
+                    connection.send(answer_like_memcached(connection.server, line, block))
+                while line == b'stats' and connection.send((b'STAT name ' + b'x' * 8000 + b'\r\n') * 100):
+                    if refused.is_set():
+                        connection.send(b'END\r\n')
+                        break
+        server = self.scripted(behave, name='s1')
+        daemon = self.ketamad([server], pool={'probe_interval': '0'}, proxy={'workers': 1, 'max_memory': '16m'})
+        before = resident_kib(daemon.pid)
+        with daemon.client(5 * TIME_FACTOR) as client:
+            client.send(b'stats\r\nget k\r\n')
+            self.assertRegex(client.read_line(), rb'^SERVER_ERROR ')
+            refused.set()
+            self.assertEqual(client.read_line(), b'END\r\n')
+        if EXACT_MEMORY:
+            self.assertLess(resident_kib(daemon.pid) - before, 32 * 1024)
 
 
 if __name__ == '__main__':
