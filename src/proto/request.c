@@ -182,6 +182,11 @@ static enum parse_status judge(struct request *request, struct line *line,
     return PARSE_DONE;
 }
 
+static bool is_overlong(const struct line *line)
+{
+    return line->whole.len > REQUEST_LINE_MAX + 1 && line->whole.len - 1 > line_limit(line->text);
+}
+
 /*
  * memcached reads a long line when its newline is there at the first look, and
  * closes when it is not. The same here, but no server gets to see such a line:
@@ -259,12 +264,12 @@ enum parse_status request_parse(struct request *request, const char *data, size_
         verdict_close(request, ANSWER_NOT_HTTP);
         return PARSE_DONE;
     }
-    if (judge(request, &line, limits) == PARSE_MORE) {
+    if (judge(request, &line, limits) == PARSE_MORE && !is_overlong(&line)) {
         request->scanned = line.whole.len - 1;
         return PARSE_MORE;
     }
     *consumed += line.block_taken;
-    if (line.whole.len > REQUEST_LINE_MAX + 1 && line.whole.len - 1 > line_limit(line.text)) {
+    if (is_overlong(&line)) { /* not once its block is there: a line is not read at each piece */
         close_overlong(request);
     }
     if (request->noreply) {

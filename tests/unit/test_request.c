@@ -154,6 +154,30 @@ START_TEST(gives_up_after_a_hundred_leading_blanks)
 }
 END_TEST
 
+/* Else such a line would be read anew whenever a byte of its block comes. */
+START_TEST(does_not_wait_for_the_block_of_a_line_too_long)
+{
+    static const char *const lines[] = {"set k 0 0 5", "ms k 5"};
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        char line[REQUEST_LINE_MAX + 2];
+        size_t consumed;
+
+        memset(line, ' ', sizeof(line));
+        memcpy(line, lines[i], strlen(lines[i]));
+        line[REQUEST_LINE_MAX] = '\n';
+        ck_assert_int_eq(parse(slice_make(line, REQUEST_LINE_MAX + 1), 0, 0, &consumed),
+                         PARSE_MORE);
+        line[REQUEST_LINE_MAX] = ' ';
+        line[REQUEST_LINE_MAX + 1] = '\n';
+        ck_assert_int_eq(parse(slice_make(line, sizeof(line)), 0, 0, &consumed), PARSE_DONE);
+        ck_assert(request.close);
+        ck_assert_uint_eq(request.answer.len, 0);
+        ck_assert_uint_eq(consumed, sizeof(line));
+    }
+}
+END_TEST
+
 START_TEST(does_not_look_twice_for_a_newline)
 {
     struct slice in = SLICE("get a\nget b\r\n");
@@ -194,6 +218,7 @@ int main(void)
     tcase_add_test(tests, turns_away_the_binary_protocol_at_its_first_byte);
     tcase_add_test(tests, never_sends_a_server_a_line_it_might_close_on);
     tcase_add_test(tests, gives_up_after_a_hundred_leading_blanks);
+    tcase_add_test(tests, does_not_wait_for_the_block_of_a_line_too_long);
     tcase_add_test(tests, does_not_look_twice_for_a_newline);
     tcase_add_test(tests, looks_no_further_for_the_end_of_a_key_than_a_key_may_go);
     suite_add_tcase(suite, tests);
