@@ -29,6 +29,9 @@ static unsigned advance(struct backend *backend, size_t n)
         leg->is_sent = true;
         backend->unsent = leg->next;
         backend->unsent_done = 0;
+        if (backend->fresh == leg) {
+            backend->fresh = leg->next;
+        }
         if (leg->value.len > 0) {
             chunk_unref(leg->value.chunk);
             leg->value = (struct piece){0};
@@ -102,16 +105,14 @@ static void settle_piece(struct backend *backend, struct piece *piece)
     piece->data = own->data;
 }
 
+/* Only what was queued since the last time: many may wait for a server that takes nothing. */
 static void settle(struct backend *backend)
 {
-    for (struct leg *leg = backend->unsent; leg != NULL; leg = leg->next) {
-        if (leg->is_settled) {
-            continue;
-        }
+    for (struct leg *leg = backend->fresh; leg != NULL; leg = leg->next) {
         settle_piece(backend, &leg->line);
         settle_piece(backend, &leg->value);
-        leg->is_settled = true;
     }
+    backend->fresh = NULL;
 }
 
 static void flush(struct backend *backend)

@@ -44,7 +44,6 @@ struct leg {
     bool is_begun;           /* some byte of it left */
     bool is_done;            /* has its reply or its failure: the exchange counts on it no more */
     bool is_piped;           /* it is in its backend's pipeline */
-    bool is_settled;         /* owns what it has yet to send */
     bool is_answered;        /* its reply came before all of it was sent */
     bool is_discarding;      /* what comes is dropped */
     bool is_held;            /* waits for the next topology */

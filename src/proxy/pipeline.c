@@ -44,6 +44,9 @@ void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct 
     if (backend->unsent == leg) {
         backend->unsent = leg->next;
     }
+    if (backend->fresh == leg) {
+        backend->fresh = leg->next;
+    }
     backend->unsent_bytes -= pipeline_leg_bytes(leg);
     pipeline_unlink(backend, leg);
 }
@@ -63,6 +66,9 @@ void pipeline_add(struct backend *backend, struct leg *leg)
         backend->unsent = leg;
         backend->unsent_done = 0;
     }
+    if (backend->fresh == NULL) {
+        backend->fresh = leg;
+    }
     backend->piped++;
     backend->unsent_bytes += pipeline_leg_bytes(leg);
     leg->queued_us = backend->worker->now_us;
@@ -76,6 +82,7 @@ struct leg *pipeline_take(struct backend *backend)
     backend->first = NULL;
     backend->last = NULL;
     backend->unsent = NULL;
+    backend->fresh = NULL;
     backend->unsent_done = 0;
     backend->unsent_bytes = 0;
     return first;

@@ -50,7 +50,6 @@ bool retry_leg(struct leg *leg, enum leg_cause cause)
     leg->next_ordinal = 0;
     leg->is_sent = false;
     leg->is_begun = false;
-    leg->is_settled = false;
     leg->is_answered = false;
     leg->next_key = leg->line.data + leg->keys_at;
     if (is_moved) {

@@ -1100,6 +1100,22 @@ class ProxyTest(unittest.TestCase):
         self.daemons.append(daemon)
         return daemon
 
+    def black_hole(self):
+        """An address that accepts no connection and refuses none: its backlog is full."""
+        listener = socket.socket()
+        self.addCleanup(listener.close)
+        listener.bind(('127.0.0.1', 0))
+        listener.listen(0)
+        for _ in range(4):
+            filler = socket.socket()
+            self.addCleanup(filler.close)
+            filler.setblocking(False)
+            try:
+                filler.connect(listener.getsockname())
+            except BlockingIOError:
+                pass
+        return '127.0.0.1:%d' % listener.getsockname()[1]
+
     def load(self, daemon, *options, **keywords):
         return self.start(Load(daemon.address, *options, **keywords))
 

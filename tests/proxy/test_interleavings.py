@@ -32,22 +32,6 @@ class Held:
 
 
 class InterleavingTest(ProxyTest):
-    def black_hole(self):
-        """An address that accepts no connection and refuses none: its backlog is full."""
-        listener = socket.socket()
-        self.addCleanup(listener.close)
-        listener.bind(('127.0.0.1', 0))
-        listener.listen(0)
-        for _ in range(4):
-            filler = socket.socket()
-            self.addCleanup(filler.close)
-            filler.setblocking(False)
-            try:
-                filler.connect(listener.getsockname())
-            except BlockingIOError:
-                pass
-        return '127.0.0.1:%d' % listener.getsockname()[1]
-
     def state(self, daemon, name):
         for line in daemon.admin('servers'):
             if line.startswith('SERVER main/%s ' % name):

@@ -250,6 +250,24 @@ class Time(ProxyTest):
                         worst = max(worst, self.timed(client.barrier))
                 self.assertLess(worst, 0.5 * TIME_FACTOR, 'at a depth of %d' % depth)
 
+    def test_a_request_costs_the_same_however_many_wait_for_its_server(self):
+        """Those before it in the queue for a server that cannot be reached are not looked at again."""
+        daemon = self.ketamad([self.black_hole() + ' name=s1'], proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'on_failure': 'error', 'connect_timeout': '60s',
+                                    'request_timeout': '60s'})
+
+        with daemon.client() as other:
+            def ask_one_by_one():
+                client = self.client(daemon.address)
+                for _ in range(20):
+                    client.send(b'get k\r\n')
+                    other.ask(b'mn\r\n')  # it was taken when this is answered
+            before = self.best(daemon.pid, 3, ask_one_by_one)
+            for _ in range(300):
+                self.client(daemon.address).send(b'get k\r\n' * 64)
+            wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 300, None, 'them to wait')
+            self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 4 * before)
+
     def test_one_clients_deep_pipeline_does_not_starve_another(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1})
         daemon.ask(b'set k 0 0 1\r\nx\r\n')
