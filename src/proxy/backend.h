@@ -26,6 +26,7 @@ struct backend {
 
     struct leg *first; /* the pipeline, oldest first */
     struct leg *last;
+    struct leg *late;     /* it and those before it are done; NULL: not known of any */
     struct leg *unsent;   /* first not wholly sent; NULL: all are */
     uint32_t unsent_done; /* bytes of unsent that left */
     struct leg *fresh;    /* first that may not own yet what it has to send; NULL: all do */

@@ -106,12 +106,8 @@ static void finish_reply(struct backend *backend, struct leg *leg, enum reply_co
         }
         return;
     }
-    backend->first = leg->next;
-    if (backend->first == NULL) {
-        backend->last = NULL;
-    }
     prefetch(leg->next, sizeof(*leg) + CACHE_LINE_BYTES); /* and where its text begins */
-    pipeline_unlink(backend, leg);
+    pipeline_remove_first(backend, leg);
     exchange_leg_done(leg, code);
 }
 

@@ -37,12 +37,7 @@ static unsigned advance(struct backend *backend, size_t n)
             leg->value = (struct piece){0};
         }
         if (leg->is_answered) {
-            assert(leg == backend->first);
-            backend->first = leg->next;
-            if (backend->first == NULL) {
-                backend->last = NULL;
-            }
-            pipeline_unlink(backend, leg);
+            pipeline_remove_first(backend, leg);
             exchange_free_if_over(leg->exchange);
         } else if (leg->kind != REPLY_VALUES && !leg->exchange->is_safe_to_repeat) {
             chunk_unref(leg->line.chunk);

@@ -37,18 +37,18 @@ static uint64_t due_us(const struct backend *backend, const struct leg *leg)
     return backend->last_reply_us + timeout_us > due ? backend->last_reply_us + timeout_us : due;
 }
 
-/* Fails legs past their deadline; returns the first deadline that is not due. */
+/*
+ * Fails legs past their deadline; returns the first deadline that is not due. Those at the head that
+ * have failed before and are awaited still are not looked at again: they may be many.
+ */
 static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
 {
-    struct leg *before = NULL;
-    struct leg *leg = backend->first;
+    struct leg *before = backend->late;
+    struct leg *leg = before != NULL ? before->next : backend->first;
 
-    while (leg != NULL) {
+    while (leg != NULL && (leg->is_done || due_us(backend, leg) <= now_us)) {
         struct leg *next = leg->next;
 
-        if (!leg->is_done && due_us(backend, leg) > now_us) {
-            return due_us(backend, leg);
-        }
         if (leg->is_done) {
             before = leg;
         } else {
@@ -70,7 +70,8 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
         }
         leg = next;
     }
-    return UINT64_MAX;
+    backend->late = before;
+    return leg != NULL ? due_us(backend, leg) : UINT64_MAX;
 }
 
 /* How long the server may be silent with a request overdue before the connection is given up. */

@@ -81,6 +81,7 @@ struct leg *pipeline_take(struct backend *backend)
 
     backend->first = NULL;
     backend->last = NULL;
+    backend->late = NULL;
     backend->unsent = NULL;
     backend->fresh = NULL;
     backend->unsent_done = 0;

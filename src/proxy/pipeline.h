@@ -19,6 +19,20 @@ void pipeline_add(struct backend *backend, struct leg *leg);
 /* Takes leg off its backend's count; the links are the caller's business. */
 void pipeline_unlink(struct backend *backend, struct leg *leg);
 
+/* Takes leg, which is the first, off: it is answered and sent. */
+static inline void pipeline_remove_first(struct backend *backend, struct leg *leg)
+{
+    assert(leg == backend->first);
+    backend->first = leg->next;
+    if (backend->first == NULL) {
+        backend->last = NULL;
+    }
+    if (backend->late == leg) {
+        backend->late = NULL;
+    }
+    pipeline_unlink(backend, leg);
+}
+
 /* Takes leg, which is not begun, out of the middle; before is the one ahead of it, or NULL. */
 void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct leg *leg);
 

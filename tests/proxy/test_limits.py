@@ -268,6 +268,29 @@ class Time(ProxyTest):
             wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 300, None, 'them to wait')
             self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 4 * before)
 
+    def test_a_timeout_costs_the_same_however_many_late_answers_are_awaited(self):
+        def never_answer(connection):
+            for _ in connection.requests():
+                pass
+        daemon = self.ketamad([self.scripted(never_answer, name='s1')], proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'on_failure': 'error', 'fall': 1000, 'request_timeout': '3s'})
+        costs = []
+        with daemon.client() as other:
+            for waiting in (0, 300):
+                clients = [self.client(daemon.address) for _ in range(waiting)]
+                for client in clients:
+                    client.send(b'get k\r\n' * 64)
+                client = self.client(daemon.address)
+                for _ in range(40):
+                    client.send(b'get k\r\n')
+                    other.ask(b'mn\r\n')
+                self.assertRegex(client.read_line(), rb'^SERVER_ERROR s1: .*timed out')
+                before = cpu_seconds(daemon.pid)  # those of clients are late by now
+                for _ in range(39):
+                    client.read_line()
+                costs.append(cpu_seconds(daemon.pid) - before)
+        self.assertLess(costs[1], 4 * costs[0], costs)
+
     def test_one_clients_deep_pipeline_does_not_starve_another(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1})
         daemon.ask(b'set k 0 0 1\r\nx\r\n')
