@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
+
+enum { STATS_FIRST = 128 }; /* names there is room for at first; a power of two */
 
 enum rule { RULE_SUM, RULE_FIRST, RULE_LOWEST, RULE_HIGHEST };
 
@@ -44,9 +47,12 @@ struct stat {
 };
 
 struct stats {
-    struct stat *at;
+    struct stat *at; /* in the order they were said */
     size_t count;
     size_t room;
+    uint32_t *numbers; /* of at, from 1, in the slots of their names' hashes; 0: free */
+    size_t slots;      /* a power of two, twice room */
+    uint64_t seed;     /* of the hashes: a server chooses its names */
 };
 
 /* Reads "123" or "1.234567". */
@@ -106,38 +112,64 @@ static void fold(struct stat *into, const struct stat *more)
     }
 }
 
-/* Adds one line; hint is where the same name stood in the last server's order. */
-static bool add(struct stats *stats, struct stat stat, size_t *hint)
+/* The slot that holds the name's number, or is free for it. */
+static uint32_t *slot_of(const struct stats *stats, struct slice name)
 {
-    for (size_t i = 0; i < stats->count; i++) {
-        size_t at = (*hint + i) % stats->count;
+    size_t slot = XXH3_64bits_withSeed(name.data, name.len, stats->seed) & (stats->slots - 1);
 
-        if (slice_equals(stats->at[at].name, stat.name)) {
-            fold(&stats->at[at], &stat);
-            *hint = at + 1;
-            return true;
-        }
+    while (stats->numbers[slot] != 0 &&
+           !slice_equals(stats->at[stats->numbers[slot] - 1].name, name)) {
+        slot = (slot + 1) & (stats->slots - 1);
     }
-    if (stats->count == stats->room) {
-        size_t room = stats->room == 0 ? 128 : stats->room * 2;
-        struct stat *grown = realloc(stats->at, room * sizeof(grown[0]));
+    return &stats->numbers[slot];
+}
 
-        if (grown == NULL) {
-            return false;
-        }
-        stats->at = grown;
-        stats->room = room;
+/* False: out of memory. */
+static bool grow(struct stats *stats)
+{
+    size_t room = stats->room == 0 ? STATS_FIRST : stats->room * 2;
+    struct stat *grown = realloc(stats->at, room * sizeof(grown[0]));
+    uint32_t *numbers;
+
+    if (grown == NULL) {
+        return false;
+    }
+    stats->at = grown;
+    numbers = calloc(room * 2, sizeof(numbers[0]));
+    if (numbers == NULL) {
+        return false;
+    }
+    free(stats->numbers);
+    stats->numbers = numbers;
+    stats->slots = room * 2;
+    stats->room = room;
+    for (size_t i = 0; i < stats->count; i++) {
+        *slot_of(stats, stats->at[i].name) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+/* Adds one line. False: out of memory. */
+static bool add(struct stats *stats, struct stat stat)
+{
+    uint32_t *number;
+
+    if (stats->count == stats->room && !grow(stats)) {
+        return false;
+    }
+    number = slot_of(stats, stat.name);
+    if (*number != 0) {
+        fold(&stats->at[*number - 1], &stat);
+        return true;
     }
     stats->at[stats->count++] = stat;
-    *hint = stats->count;
+    *number = (uint32_t)stats->count;
     return true;
 }
 
 /* Takes the lines "STAT name value\r\n" of one leg's text. */
 static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
 {
-    size_t hint = 0;
-
     while (text.len > 0) {
         const char *newline = memchr(text.data, '\n', text.len);
         size_t line_len = newline != NULL ? (size_t)(newline - text.data) : text.len;
@@ -161,7 +193,7 @@ static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
             blank != NULL ? slice_make(blank + 1, line.len - stat.name.len - 1) : slice_make("", 0);
         read_number(&stat);
         stat.rule = rule_of(stat.name, may_sum);
-        if (!add(stats, stat, &hint)) {
+        if (!add(stats, stat)) {
             return false;
         }
     }
@@ -218,7 +250,7 @@ static bool put_all(struct exchange *exchange, struct outq *q, const struct stat
 bool stats_sum(struct exchange *exchange, struct outq *q)
 {
     struct worker *worker = exchange->worker;
-    struct stats stats = {0};
+    struct stats stats = {.seed = worker->now_us};
     char **texts = calloc(exchange->leg_count, sizeof(texts[0]));
     struct leg *line = NULL; /* a leg that answered one line: RESET, an error */
     bool answered = false;
@@ -254,6 +286,7 @@ bool stats_sum(struct exchange *exchange, struct outq *q)
         free(texts[i]);
     }
     free(texts);
+    free(stats.numbers);
     free(stats.at);
     return done;
 }

@@ -291,6 +291,26 @@ class Time(ProxyTest):
                 costs.append(cpu_seconds(daemon.pid) - before)
         self.assertLess(costs[1], 4 * costs[0], costs)
 
+    def test_stats_of_many_names_take_the_same_time_a_name(self):
+        def lines(count, number):
+            return b''.join(b'STAT %d %d\r\n' % (i, number) for i in range(count)) + b'END\r\n'
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line.startswith(b'stats '):
+                    connection.send(lines(2000 if line == b'stats items' else 20000, 1))
+                else:
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.scripted(behave, name=name) for name in ('s1', 's2')], proxy={'workers': 1},
+                              pool={'probe_interval': '0'})
+        with daemon.client(60 * TIME_FACTOR) as client:
+            def ask(group, count):
+                client.send(b'stats %s\r\n' % group)
+                self.assertEqual(client.read_exactly(len(lines(count, 2))), lines(count, 2))
+            few = self.best(daemon.pid, 2, lambda: ask(b'items', 2000)) / 2000
+            many = self.best(daemon.pid, 1, lambda: ask(b'sizes', 20000)) / 20000
+        self.assertLess(many, 4 * few)
+
     def test_one_clients_deep_pipeline_does_not_starve_another(self):
         daemon, _ = self.pool_of(1, proxy={'workers': 1})
         daemon.ask(b'set k 0 0 1\r\nx\r\n')
