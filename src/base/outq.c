@@ -11,6 +11,7 @@ void outq_init(struct outq *q)
     q->head = 0;
     q->count = 0;
     q->capacity = OUTQ_INLINE;
+    q->settled = 0;
     q->bytes = 0;
 }
 
@@ -150,6 +151,7 @@ void outq_advance(struct outq *q, size_t bytes)
         chunk_unref(piece->chunk);
         q->head++;
         q->count--;
+        q->settled -= q->settled > 0;
     }
     if (q->count == 0) {
         if (q->pieces != q->inline_pieces) {
@@ -164,7 +166,7 @@ bool outq_settle(struct outq *q, struct chunk_pool *pool)
     size_t total = 0;
     struct chunk *own;
 
-    for (uint32_t i = 0; i < q->count; i++) {
+    for (uint32_t i = q->settled; i < q->count; i++) {
         const struct piece *piece = outq_at(q, i);
 
         if (piece->chunk != NULL && piece->chunk->is_shared) {
@@ -172,13 +174,14 @@ bool outq_settle(struct outq *q, struct chunk_pool *pool)
         }
     }
     if (total == 0 || total >= OUTQ_PIN_BYTES) {
+        q->settled = q->count;
         return true;
     }
     own = chunk_new(pool, total);
     if (own == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < q->count; i++) {
+    for (uint32_t i = q->settled; i < q->count; i++) {
         struct piece *piece = outq_at(q, i);
 
         if (piece->chunk != NULL && piece->chunk->is_shared) {
@@ -192,5 +195,6 @@ bool outq_settle(struct outq *q, struct chunk_pool *pool)
         }
     }
     chunk_unref(own);
+    q->settled = q->count;
     return true;
 }

@@ -27,6 +27,7 @@ struct outq {
     uint32_t head;        /* first piece not written */
     uint32_t count;       /* pieces from head on */
     uint32_t capacity;
+    uint32_t settled; /* pieces from head on that outq_settle has seen to */
     uint64_t bytes;
     struct piece inline_pieces[OUTQ_INLINE]; /* last: they need no clearing */
 };
@@ -57,7 +58,10 @@ void outq_gather(const struct outq *q, struct gathering *g);
 /* Drops the first bytes bytes, which were written. */
 void outq_advance(struct outq *q, size_t bytes);
 
-/* Copies pieces that pin a shared chunk into memory of the queue's own. False: out of memory. */
+/*
+ * Copies pieces that pin a shared chunk into memory of the queue's own, of those added since the last
+ * time; where they are OUTQ_PIN_BYTES, they stay. False: out of memory.
+ */
 MUST_CHECK bool outq_settle(struct outq *q, struct chunk_pool *pool);
 
 /* Moves the only piece of from to the empty queue to. */
@@ -140,9 +144,11 @@ static inline void outq_hand_over(struct outq *to, struct outq *from)
     assert(to->count == 0 && from->count == 1);
     to->head = 0;
     to->count = 1;
+    to->settled = 0;
     to->bytes = from->bytes;
     to->pieces[0] = *outq_at(from, 0);
     from->count = 0;
+    from->settled = 0;
     from->bytes = 0;
 }
 

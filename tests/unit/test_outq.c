@@ -271,6 +271,50 @@ START_TEST(a_settled_queue_pins_no_shared_chunk)
 }
 END_TEST
 
+/* Appends bytes of a shared chunk that nobody else has, told by their place in the queue. */
+static void append_shared(size_t bytes)
+{
+    struct chunk *shared = chunk_new(&pool, 64 * 1024 - sizeof(struct chunk));
+
+    ck_assert_ptr_nonnull(shared);
+    shared->is_shared = true;
+    fill(shared->data, bytes, queue.bytes);
+    ck_assert(outq_append(&queue, shared->data, bytes, shared, 0));
+    chunk_unref(shared);
+}
+
+START_TEST(a_few_bytes_more_pin_no_further_chunk)
+{
+    enum { SMALL = 10, TIMES = 20 };
+    uint64_t before;
+
+    append_shared(OUTQ_PIN_BYTES);
+    ck_assert(outq_settle(&queue, &pool));
+    before = pool.used_bytes;
+    for (int i = 0; i < TIMES; i++) {
+        append_shared(SMALL);
+        ck_assert(outq_settle(&queue, &pool));
+    }
+    ck_assert_uint_le(pool.used_bytes, before + TIMES * 128);
+    expect_bytes(OUTQ_PIN_BYTES + TIMES * SMALL);
+}
+END_TEST
+
+START_TEST(what_is_settled_may_go_before_the_rest_is)
+{
+    append_shared(100);
+    append_shared(100);
+    ck_assert(outq_settle(&queue, &pool));
+    outq_advance(&queue, 150);
+    append_shared(100);
+    append_shared(100);
+    outq_advance(&queue, 100);
+    ck_assert(outq_settle(&queue, &pool));
+    ck_assert_uint_le(pool.used_bytes, 1024);
+    ck_assert_uint_eq(queue.bytes, 150);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("outq");
@@ -288,6 +332,8 @@ int main(void)
     tcase_add_test(tests, the_last_part_still_grows);
     tcase_add_test(tests, bytes_that_follow_in_memory_extend_the_last_piece);
     tcase_add_test(tests, a_settled_queue_pins_no_shared_chunk);
+    tcase_add_test(tests, a_few_bytes_more_pin_no_further_chunk);
+    tcase_add_test(tests, what_is_settled_may_go_before_the_rest_is);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
