@@ -59,8 +59,8 @@ void outq_gather(const struct outq *q, struct gathering *g);
 void outq_advance(struct outq *q, size_t bytes);
 
 /*
- * Copies pieces that pin a shared chunk into memory of the queue's own, of those added since the last
- * time; where they are OUTQ_PIN_BYTES, they stay. False: out of memory.
+ * Copies pieces that pin a shared chunk into memory of the queue's own, of those added since the
+ * last time; where they are OUTQ_PIN_BYTES, they stay. False: out of memory.
  */
 MUST_CHECK bool outq_settle(struct outq *q, struct chunk_pool *pool);
 

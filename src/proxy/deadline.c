@@ -38,8 +38,8 @@ static uint64_t due_us(const struct backend *backend, const struct leg *leg)
 }
 
 /*
- * Fails legs past their deadline; returns the first deadline that is not due. Those at the head that
- * have failed before and are awaited still are not looked at again: they may be many.
+ * Fails legs past their deadline; returns the first deadline that is not due. Those at the head
+ * that have failed before and are awaited still are not looked at again: they may be many.
  */
 static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
 {
