@@ -202,7 +202,6 @@ static void on_connected(struct backend *backend)
     }
 }
 
-/* The address in use did not work: the next one, or failure. */
 void backend_connect_failed(struct backend *backend, enum leg_cause cause)
 {
     backend->endpoint++;
