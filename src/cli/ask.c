@@ -5,8 +5,8 @@
  */
 #include "cli/ask.h"
 
-#include "cli/json.h"
 #include "base/address.h"
+#include "cli/json.h"
 
 #include <errno.h>
 #include <netdb.h>

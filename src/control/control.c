@@ -4,18 +4,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/admin.h"
-#include "control/member.h"
 #include "control/admin_clients.h"
 #include "control/event_log.h"
 #include "control/http.h"
+#include "control/member.h"
 #include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
-#include "control/watch.h"
 #include "control/reload.h"
 #include "control/reserve.h"
 #include "control/resolver.h"
 #include "control/timer.h"
+#include "control/watch.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -5,13 +5,13 @@
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
 #include "proxy/client.h"
-#include "proxy/hot.h"
 #include "proxy/deadline.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
 #include "proxy/overdue.h"
 #include "proxy/roster.h"
-#include "proxy/trace.h"
 #include "proxy/standin.h"
+#include "proxy/trace.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -87,7 +87,7 @@ struct recipe {
     bool empty_tag_counts;   /* {} hashes no byte at all, instead of the whole key */
     bool bytes_repr;         /* keys hashed as Python writes bytes */
     const char *skip;        /* default hash_skip */
-    const char *if_weighted; /* the row whose points, count, weight rule hold once one is > 1 */
+    const char *if_weighted; /* the row that gives points, count and weight once one is > 1 */
     const char *summary;
 };
 
