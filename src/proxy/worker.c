@@ -48,35 +48,26 @@ void worker_want_deadline(struct worker *worker, uint64_t at_us)
     }
 }
 
+static void expire_set(struct worker *worker, struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        worker_want_deadline(worker, deadline_expire(&set->backends[i], worker->now_us));
+    }
+}
+
+/* Fails what is due, and finds out when to look again. */
 static void expire(struct worker *worker)
 {
-    uint64_t next_us = UINT64_MAX;
-
     worker->deadline_at_us = UINT64_MAX;
     for (uint32_t s = 0; s < worker->set_count; s++) {
-        struct backend_set *set = worker->sets[s];
-
-        for (unsigned i = 0; set != NULL && i < set->count; i++) {
-            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
-
-            next_us = at_us < next_us ? at_us : next_us;
+        if (worker->sets[s] != NULL) {
+            expire_set(worker, worker->sets[s]);
         }
     }
-    {
-        uint64_t at_us = standin_expire(worker, worker->now_us);
-
-        next_us = at_us < next_us ? at_us : next_us;
-    }
+    worker_want_deadline(worker, standin_expire(worker, worker->now_us));
     list_each (at, &worker->retired_sets) {
-        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
-
-        for (unsigned i = 0; i < set->count; i++) {
-            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
-
-            next_us = at_us < next_us ? at_us : next_us;
-        }
+        expire_set(worker, list_entry(at, struct backend_set, retired_link));
     }
-    worker_want_deadline(worker, next_us);
 }
 
 static void every_second(struct worker *worker)
