@@ -26,7 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+static const int signals[CONTROL_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
 enum { MALLOC_LARGE_BYTES = 1 << 20 };
