@@ -14,6 +14,7 @@
 #include "control/reload.h"
 #include "control/reserve.h"
 #include "control/resolver.h"
+#include "control/return.h"
 #include "control/timer.h"
 #include "control/watch.h"
 
@@ -134,7 +135,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             member_on_verdict(control, (struct verdict_mail *)mail);
             break;
         case CONTROL_MAIL_SURRENDER:
-            member_on_surrender(control, (struct worker_surrender_mail *)mail);
+            return_on_surrender(control, (struct worker_surrender_mail *)mail);
             break;
         }
         free(mail);
