@@ -9,6 +9,7 @@
 #include "control/member.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
+#include "control/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ __attribute__((format(printf, 3, 4))) static void say(struct evbuffer *out, enum
     va_end(args);
     log_line(level, "reload: %s", line);
     if (out != NULL) {
-        evbuffer_add_printf(out, "%s\r\n", line);
+        text_add_line(out, slice_text(line));
+        evbuffer_add(out, "\r\n", 2);
     }
 }
 
