@@ -517,16 +517,12 @@ void workers_stop(struct workers *workers)
     tell_all(workers, WORKER_STOP);
 }
 
-void worker_fini(struct worker *worker)
+/* Frees mails that the worker will not act on. */
+static void free_mails(struct list *mails)
 {
-    struct list mails;
     struct list *at;
 
-    standin_forget(worker);
-    adopt_nothing(worker);
-    list_init(&mails);
-    mailbox_take(&worker->mailbox, &mails);
-    while ((at = list_pop(&mails)) != NULL) {
+    while ((at = list_pop(mails)) != NULL) {
         struct mail *mail = list_entry(at, struct mail, link);
 
         if (mail->kind == WORKER_MAIL_CLIENT) {
@@ -541,6 +537,18 @@ void worker_fini(struct worker *worker)
         }
         free(mail);
     }
+}
+
+void worker_fini(struct worker *worker)
+{
+    struct list mails;
+
+    standin_forget(worker);
+    adopt_nothing(worker);
+    free_mails(&worker->handed_over);
+    list_init(&mails);
+    mailbox_take(&worker->mailbox, &mails);
+    free_mails(&mails);
     mailbox_fini(&worker->mailbox);
     poller_fini(&worker->poller);
     while (worker->free_exchanges != NULL) {
