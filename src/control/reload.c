@@ -63,16 +63,6 @@ static const struct config_server *find_renamed(const struct config_pool *pool,
     return NULL;
 }
 
-static const struct config_pool *find_pool(const struct config *config, const char *name)
-{
-    for (size_t p = 0; p < config->pool_count; p++) {
-        if (strcmp(config->pools[p].name, name) == 0) {
-            return &config->pools[p];
-        }
-    }
-    return NULL;
-}
-
 /* What is different about a server of the same name. */
 static void say_server(struct evbuffer *out, const char *pool, const struct config_server *before,
                        const struct config_server *after)
@@ -182,7 +172,7 @@ static void say_changes(struct evbuffer *out, const struct config *before,
                         const struct config *after)
 {
     for (size_t p = 0; p < before->pool_count; p++) {
-        const struct config_pool *pool = find_pool(after, before->pools[p].name);
+        const struct config_pool *pool = config_find_pool(after, before->pools[p].name);
 
         if (pool == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s removed", before->pools[p].name);
@@ -196,7 +186,7 @@ static void say_changes(struct evbuffer *out, const struct config *before,
                          &(struct pool_answer){out, pool->name});
     }
     for (size_t p = 0; p < after->pool_count; p++) {
-        if (find_pool(before, after->pools[p].name) == NULL) {
+        if (config_find_pool(before, after->pools[p].name) == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s added", after->pools[p].name);
         }
     }
