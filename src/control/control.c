@@ -287,9 +287,12 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         return false;
     }
     /* the loop was turned for the names' sake: nobody was to ask for what was not there yet */
-    if ((control->admin != NULL && !admin_start(control->admin)) ||
-        (control->http != NULL && !http_start(control->http))) {
+    if (control->admin != NULL && !admin_start(control->admin)) {
         snprintf(error, error_size, "cannot start the admin port");
+        return false;
+    }
+    if (control->http != NULL && !http_start(control->http)) {
+        snprintf(error, error_size, "cannot start the http port");
         return false;
     }
     return workers_start(&control->workers, control->config->workers, &control->slot,

@@ -391,7 +391,8 @@ static bool make_workers(struct workers *workers, unsigned count, char *error, s
 {
     for (unsigned i = 0; i < count; i++) {
         if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make a poller for worker %u", i);
+            snprintf(error, error_size,
+                     "cannot make worker %u: out of memory or of file descriptors", i);
             return false;
         }
         workers->count = i + 1;
