@@ -23,8 +23,8 @@ struct options {
 
 static void print_usage(FILE *out)
 {
-    fputs("usage: ketamad [-c FILE] [-t] [-d]\n"
-          "       ketamad --listen ADDR --server HOST:PORT ...\n"
+    fputs("usage: ketamad [-t | -d] -c FILE\n"
+          "       ketamad [-t | -d] --listen ADDR ... --server HOST:PORT ...\n"
           "       ketamad -V | -h | --keys\n"
           "  -c FILE           the configuration, see ketama.conf(5)\n"
           "  -t                check the configuration, print every mistake, exit 0 or 1\n"

@@ -5,8 +5,8 @@
  */
 #include "cli/ask.h"
 
-#include "cli/json.h"
 #include "base/address.h"
+#include "cli/json.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -15,7 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { ANSWER_SECONDS = 30 /* as silence_text says */, COMMAND_MAX = 4096 };
+enum { ANSWER_SECONDS = 30, COMMAND_MAX = 4096 };
 
 static int connect_to(const struct sockaddr *address, socklen_t len)
 {
@@ -110,9 +110,13 @@ static bool is_missing(const struct cli_arguments *arguments, const char *answer
     return true;
 }
 
-static const char *silence_text(int error)
+static void say_no_answer(int error)
 {
-    return error == EAGAIN ? "nothing came for 30 seconds" : strerror(error);
+    if (error == EAGAIN) {
+        fprintf(stderr, "ketamactl: no answer: nothing came for %d seconds\n", ANSWER_SECONDS);
+    } else {
+        fprintf(stderr, "ketamactl: no answer: %s\n", strerror(error));
+    }
 }
 
 /* Everything until the proxy closes; NULL with the reason said. */
@@ -138,7 +142,7 @@ static char *read_answer(int fd, size_t *used)
             return answer;
         }
         if (len == -1) {
-            fprintf(stderr, "ketamactl: no answer: %s\n", silence_text(errno));
+            say_no_answer(errno);
             free(answer);
             return NULL;
         }

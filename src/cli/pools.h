@@ -6,7 +6,6 @@
 #define CLI_POOLS_H
 
 #include "cli/arguments.h"
-
 #include "config/config.h"
 #include "ring/placement.h"
 
@@ -34,9 +33,10 @@ void cli_pools_fini(struct cli_pools *pools);
 /* The part of the key space that a server's weight stands for. */
 double cli_pool_ideal(const struct cli_pool *pool, size_t server);
 
-/* The address as text; out has room for ADDRESS_TEXT_MAX + 8. */
-char *cli_address(const struct config_server *server, char *out);
 enum { CLI_ADDRESS_MAX = ADDRESS_TEXT_MAX + 8 };
+
+/* The address as text; out has CLI_ADDRESS_MAX bytes; returns out. */
+char *cli_address(const struct config_server *server, char *out);
 
 /* How wide a column of names, and of addresses, has to be. */
 int cli_name_width(const struct config_pool *pool);

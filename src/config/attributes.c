@@ -59,9 +59,10 @@ static const char *set_name(void *target, struct slice value, char *wrong)
 {
     struct config_server *server = (struct config_server *)target;
 
-    (void)wrong;
     if (value.len == 0 || value.len > SERVER_NAME_MAX || has_control(value)) {
-        return "a name has 1 to 250 characters, no control characters";
+        snprintf(wrong, VALUE_WRONG_MAX, "a name has 1 to %d characters, no control characters",
+                 SERVER_NAME_MAX);
+        return wrong;
     }
     server->name = alloc_text(value);
     return server->name != NULL ? NULL : out_of_memory;
@@ -72,10 +73,11 @@ static const char *set_weight(void *target, struct slice value, char *wrong)
     struct config_server *server = (struct config_server *)target;
     double weight;
 
-    (void)wrong;
     if (units_parse_decimal(value, &weight) != UNITS_DONE || weight <= 0 ||
         weight > SERVER_WEIGHT_MAX) {
-        return "a weight is a number above 0 and up to 1000000";
+        snprintf(wrong, VALUE_WRONG_MAX, "a weight is a number above 0 and up to %d",
+                 SERVER_WEIGHT_MAX);
+        return wrong;
     }
     server->weight = weight;
     return NULL;
@@ -85,9 +87,10 @@ static const char *set_zone(void *target, struct slice value, char *wrong)
 {
     struct config_server *server = (struct config_server *)target;
 
-    (void)wrong;
     if (value.len == 0 || value.len > SERVER_ZONE_MAX || has_control(value)) {
-        return "a zone has 1 to 64 characters, no control characters";
+        snprintf(wrong, VALUE_WRONG_MAX, "a zone has 1 to %d characters, no control characters",
+                 SERVER_ZONE_MAX);
+        return wrong;
     }
     server->zone = alloc_text(value);
     return server->zone != NULL ? NULL : out_of_memory;

@@ -99,6 +99,10 @@ MUST_CHECK struct config *config_from_words(const char *const *listens, size_t l
                                             struct config_errors *errors);
 
 void config_free(struct config *config); /* NULL is fine */
+
+/* NULL when there is no such pool. */
+const struct config_pool *config_find_pool(const struct config *config, const char *name);
+
 void config_errors_fini(struct config_errors *errors);
 
 /* Prints every key: section, name, type, default, bounds, live or not, help. */

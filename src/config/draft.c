@@ -8,6 +8,7 @@
 #include "config/verify.h"
 
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 bool draft_init(struct draft *draft, const char *file)
@@ -190,4 +191,14 @@ void config_free(struct config *config)
     config_value_free_all(SECTION_PROXY, config);
     free(config->path);
     free(config);
+}
+
+const struct config_pool *config_find_pool(const struct config *config, const char *name)
+{
+    for (size_t p = 0; p < config->pool_count; p++) {
+        if (strcmp(config->pools[p].name, name) == 0) {
+            return &config->pools[p];
+        }
+    }
+    return NULL;
 }

@@ -69,8 +69,8 @@ static void begin_pool(struct loader *loader, struct slice text, struct slice na
     if (!is_pool_name(name)) {
         loader->place = IN_UNKNOWN;
         error_list_add(&loader->draft->errors, line, section_shown(text, shown),
-                       "the pool's name is %s, allowed: 1 to 64 of A-Z a-z 0-9 . _ -",
-                       name.len == 0 ? "missing" : "wrong");
+                       "the pool's name is %s, allowed: 1 to %d of A-Z a-z 0-9 . _ -",
+                       name.len == 0 ? "missing" : "wrong", POOL_NAME_MAX);
         return;
     }
     if (!draft_add_pool(loader->draft, name, line)) {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum {
-    SESSIONS_MAX = 64,    /* on_accept says the number */
+    SESSIONS_MAX = 64,
     SILENCE_US = 5000000, /* of a session whose place may be given to another */
     ACCEPT_PAUSE_US = 1000000,
     COMMAND_LINE_MAX = 8192,
@@ -192,6 +192,16 @@ static void on_session_event(struct bufferevent *stream, short what, void *arg)
     session_free(session);
 }
 
+/* Says that there is no place and closes. */
+static void refuse(int fd)
+{
+    char text[80];
+
+    snprintf(text, sizeof(text), "ERROR all %d sessions of the admin port are taken\r\n",
+             SESSIONS_MAX);
+    socket_refuse(fd, slice_text(text));
+}
+
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *peer,
                       int peer_len, void *arg)
 {
@@ -206,7 +216,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         return;
     }
     if (admin->session_count == SESSIONS_MAX && !make_place(admin)) {
-        socket_refuse(fd, SLICE("ERROR all 64 sessions of the admin port are taken\r\n"));
+        refuse(fd);
         return;
     }
     session = calloc(1, sizeof(*session));

@@ -6,6 +6,7 @@
 #include "control/member.h"
 #include "control/metrics.h"
 #include "control/resolver.h"
+#include "control/text.h"
 #include "ring/compare.h"
 
 #include <inttypes.h>
@@ -27,17 +28,19 @@ static void add_server(struct evbuffer *out, const struct member *member, double
     char next[32] = "-";
     const char *name_error = resolver_error(member->control->resolver, &member->server->address);
 
+    address_format(&member->server->address, address, sizeof(address));
     if (prober_is_busy(member->prober)) {
         snprintf(next, sizeof(next), "now"); /* health has planned for no answer at all */
     } else if (health->next_probe_at_us != HEALTH_NEVER) {
         snprintf(next, sizeof(next), "%.1fs", seconds_until(health->next_probe_at_us, now_us));
     }
-    evbuffer_add_printf(
-        out, "SERVER %s/%s %s state=%s since=%.1fs share=%.3f%% failures=%u next_probe=%s",
-        member->server->pool_name, member->server->label,
-        address_format(&member->server->address, address, sizeof(address)),
-        member_state_text(member), (double)(now_us - member->phase_since_us) / 1e6, share * 100,
-        health->failures, next);
+    evbuffer_add_printf(out, "SERVER %s/", member->server->pool_name);
+    text_add_word(out, slice_text(member->server->label));
+    evbuffer_add(out, " ", 1);
+    text_add_word(out, slice_text(address));
+    evbuffer_add_printf(out, " state=%s since=%.1fs share=%.3f%% failures=%u next_probe=%s",
+                        member_state_text(member), (double)(now_us - member->phase_since_us) / 1e6,
+                        share * 100, health->failures, next);
     metrics_read_server(member->control, member->server, &totals);
     evbuffer_add_printf(
         out, " connections=%" PRIu64 " in_flight=%" PRIu64 " requests=%" PRIu64 " errors=%" PRIu64,
@@ -93,7 +96,9 @@ static struct member *named(struct admin_call *call, struct slice *rest, const c
     }
     member = member_find_named(call->control, name, error, sizeof(error));
     if (member == NULL) {
-        evbuffer_add_printf(call->out, "ERROR %s\r\n", error);
+        evbuffer_add_printf(call->out, "ERROR ");
+        text_add_line(call->out, slice_text(error));
+        evbuffer_add(call->out, "\r\n", 2);
     }
     return member;
 }
@@ -131,7 +136,9 @@ bool admin_member_restore(struct admin_call *call)
 
     if (member != NULL) {
         if (member->phase == MEMBER_LIVE && !member->is_tainted) {
-            evbuffer_add_printf(call->out, "server %s was live already\r\n", member->server->label);
+            evbuffer_add_printf(call->out, "server ");
+            text_add_line(call->out, slice_text(member->server->label));
+            evbuffer_add_printf(call->out, " was live already\r\n");
         }
         member_restore(member);
         evbuffer_add_printf(call->out, "OK\r\n");

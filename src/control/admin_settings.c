@@ -77,7 +77,9 @@ static void add_section(enum key_section section, const char *pool, void *target
             text_add_word(out, slice_text(pool));
             evbuffer_add_printf(out, ":");
         }
-        evbuffer_add_printf(out, "%s %s\r\n", key->name, value);
+        evbuffer_add_printf(out, "%s ", key->name);
+        text_add_line(out, slice_text(value));
+        evbuffer_add(out, "\r\n", 2);
     }
 }
 

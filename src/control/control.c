@@ -4,18 +4,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/admin.h"
-#include "control/member.h"
 #include "control/admin_clients.h"
 #include "control/event_log.h"
 #include "control/http.h"
+#include "control/member.h"
 #include "control/metrics.h"
 #include "control/process.h"
 #include "control/rebuild.h"
-#include "control/watch.h"
 #include "control/reload.h"
 #include "control/reserve.h"
 #include "control/resolver.h"
+#include "control/return.h"
 #include "control/timer.h"
+#include "control/watch.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -27,7 +28,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+static const int signals[CONTROL_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 enum { FIRST_NAMES_US = 1500000 }; /* to wait for the first answers of DNS */
 enum { MALLOC_LARGE_BYTES = 1 << 20 };
@@ -135,7 +136,7 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
             member_on_verdict(control, (struct verdict_mail *)mail);
             break;
         case CONTROL_MAIL_SURRENDER:
-            member_on_surrender(control, (struct worker_surrender_mail *)mail);
+            return_on_surrender(control, (struct worker_surrender_mail *)mail);
             break;
         }
         free(mail);
@@ -287,9 +288,12 @@ static bool start(struct control *control, bool detach, char *error, size_t erro
         return false;
     }
     /* the loop was turned for the names' sake: nobody was to ask for what was not there yet */
-    if ((control->admin != NULL && !admin_start(control->admin)) ||
-        (control->http != NULL && !http_start(control->http))) {
+    if (control->admin != NULL && !admin_start(control->admin)) {
         snprintf(error, error_size, "cannot start the admin port");
+        return false;
+    }
+    if (control->http != NULL && !http_start(control->http)) {
+        snprintf(error, error_size, "cannot start the http port");
         return false;
     }
     return workers_start(&control->workers, control->config->workers, &control->slot,

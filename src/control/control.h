@@ -23,6 +23,8 @@ struct metrics;
 struct questions;
 struct watching;
 
+enum { CONTROL_SIGNALS = 4 };
+
 /* What changes of the topology came to. Whoever makes a change counts it here. */
 struct change_counts {
     uint64_t reloads;         /* that were taken */
@@ -42,7 +44,7 @@ struct control {
     struct workers workers;
     struct mailbox mailbox;
     struct event *mail_event;
-    struct event *signal_events[5];
+    struct event *signal_events[CONTROL_SIGNALS];
     struct event *drain_timer;
     struct event *later_timer; /* for what memory was short for */
     struct admin *admin;

@@ -375,17 +375,6 @@ static bool grow(struct control *control, uint32_t count)
     return true;
 }
 
-/* The pool's configuration by name. */
-static const struct config_pool *pool_named(const struct config *config, const char *name)
-{
-    for (size_t p = 0; p < config->pool_count; p++) {
-        if (strcmp(config->pools[p].name, name) == 0) {
-            return &config->pools[p];
-        }
-    }
-    return NULL;
-}
-
 /* Makes or finds the member of each server. False: out of memory. */
 static bool adopt_all(struct control *control, const struct topology *topology)
 {
@@ -405,13 +394,13 @@ static bool adopt_all(struct control *control, const struct topology *topology)
                 member = NULL;
             }
             if (member == NULL) {
-                member = member_new(control, server, pool_named(control->config, pool->name));
+                member = member_new(control, server, config_find_pool(control->config, pool->name));
                 control->members[server->slot] = member;
                 if (member == NULL) {
                     return false;
                 }
             }
-            member->pool = pool_named(control->config, pool->name);
+            member->pool = config_find_pool(control->config, pool->name);
             member->adoption = control->adoptions;
         }
     }

@@ -85,8 +85,9 @@ uint64_t member_keys_to_delete(const struct member *member);
 /* A worker saw it fail. Takes over mail's reference. */
 void member_on_verdict(struct control *control, struct verdict_mail *mail);
 
-/* A worker surrendered its journal. */
-void member_on_surrender(struct control *control, struct worker_surrender_mail *mail);
+/* It has been let back, or could not be: tells its health. */
+void member_rejoined(struct member *member);
+void member_failed_to_return(struct member *member);
 
 /* The operator's wishes. for_us 0: until restored. */
 void member_eject(struct member *member, uint64_t for_us);

@@ -46,6 +46,8 @@ const struct derived_row metrics_derived_rows[] = {
 
 const size_t metrics_derived_count = ARRAY_LEN(metrics_derived_rows);
 
+_Static_assert(COMMAND_COUNT <= 32, "derived_row has a bit for each command");
+
 /* A server that was seen in a topology. Held until the last worker has let go of it. */
 struct known_server {
     struct server *server; /* a reference; NULL: the slot is free */

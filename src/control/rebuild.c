@@ -141,7 +141,7 @@ static uint32_t *match_servers(const struct topology_pool *before,
     return same;
 }
 
-/* What placement_find would say of each server: 0 or 1. GATED counts as what it was. */
+/* True where another server stands in some place, or one more or fewer is OUT. */
 static bool lives_differ(const struct topology_pool *before, const struct topology_pool *after)
 {
     if (before->server_count != after->server_count) {

@@ -16,8 +16,8 @@ void rebuild_drop_fresh(struct control *control);
 
 /*
  * Builds the topology of config and publishes it; its listens are open. NULL or moved: where to
- * say how much of the key space moved, " (12.5 % of the keys move)", or nothing. False with a
- * sentence in error, and nothing changed.
+ * say how much of the key space moved, "; 12.50 % of pool main's keys move", or nothing. False with
+ * a sentence in error, and nothing changed.
  */
 MUST_CHECK bool rebuild_publish(struct control *control, const struct config *config, char *moved,
                                 size_t moved_size, char *error, size_t error_size);

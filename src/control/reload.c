@@ -9,6 +9,7 @@
 #include "control/member.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
+#include "control/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ __attribute__((format(printf, 3, 4))) static void say(struct evbuffer *out, enum
     va_end(args);
     log_line(level, "reload: %s", line);
     if (out != NULL) {
-        evbuffer_add_printf(out, "%s\r\n", line);
+        text_add_line(out, slice_text(line));
+        evbuffer_add(out, "\r\n", 2);
     }
 }
 
@@ -56,16 +58,6 @@ static const struct config_server *find_renamed(const struct config_pool *pool,
         if (address_equals(&other->address, &server->address) &&
             find_server(servers_pool, other->label) == NULL) {
             return other;
-        }
-    }
-    return NULL;
-}
-
-static const struct config_pool *find_pool(const struct config *config, const char *name)
-{
-    for (size_t p = 0; p < config->pool_count; p++) {
-        if (strcmp(config->pools[p].name, name) == 0) {
-            return &config->pools[p];
         }
     }
     return NULL;
@@ -180,7 +172,7 @@ static void say_changes(struct evbuffer *out, const struct config *before,
                         const struct config *after)
 {
     for (size_t p = 0; p < before->pool_count; p++) {
-        const struct config_pool *pool = find_pool(after, before->pools[p].name);
+        const struct config_pool *pool = config_find_pool(after, before->pools[p].name);
 
         if (pool == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s removed", before->pools[p].name);
@@ -194,7 +186,7 @@ static void say_changes(struct evbuffer *out, const struct config *before,
                          &(struct pool_answer){out, pool->name});
     }
     for (size_t p = 0; p < after->pool_count; p++) {
-        if (find_pool(before, after->pools[p].name) == NULL) {
+        if (config_find_pool(before, after->pools[p].name) == NULL) {
             say(out, LOG_LEVEL_NOTICE, "pool %s added", after->pools[p].name);
         }
     }

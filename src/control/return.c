@@ -339,18 +339,13 @@ static void take_notes(struct member *member, struct worker_surrender_mail *mail
     }
 }
 
-void member_on_surrender(struct control *control, struct worker_surrender_mail *mail)
+void return_on_surrender(struct control *control, struct worker_surrender_mail *mail)
 {
     struct member *member = member_find(control, mail->server);
 
     server_put(mail->server);
     if (member == NULL) {
-        while (mail->entries != NULL) {
-            struct journal_entry *next = mail->entries->next;
-
-            journal_entry_free(mail->entries);
-            mail->entries = next;
-        }
+        free_entries(&mail->entries);
         return;
     }
     take_notes(member, mail);

@@ -19,13 +19,12 @@ void return_give_up(struct member *member);
 /* Frees what the steps hold; the member goes. */
 void return_end(struct member *member);
 
+/* A worker surrendered its journal. Takes over what mail holds. */
+void return_on_surrender(struct control *control, struct worker_surrender_mail *mail);
+
 /* Its process told its age, or would not. */
 void return_on_uptime(struct member *member, const struct uptime_result *result);
 
 void return_on_step_timeout(evutil_socket_t fd, short what, void *arg);
-
-/* member.c's part: tells health. */
-void member_rejoined(struct member *member);
-void member_failed_to_return(struct member *member);
 
 #endif

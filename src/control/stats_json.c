@@ -162,9 +162,8 @@ static void add_circle(struct evbuffer *out, const char *name, const struct topo
 static void add_pool(struct control *control, struct evbuffer *out,
                      const struct topology_pool *pool)
 {
-    uint32_t count = pool->server_count > RING_STEPS ? pool->server_count : RING_STEPS;
     double *shares = calloc(2 * (size_t)pool->server_count, sizeof(shares[0]));
-    uint32_t *owners = calloc(count, sizeof(owners[0]));
+    uint32_t *owners = calloc(RING_STEPS, sizeof(owners[0]));
     char text[256];
 
     evbuffer_add_printf(out, "{");

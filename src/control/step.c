@@ -6,9 +6,15 @@
 #include "control/rebuild.h"
 #include "control/timer.h"
 
+static const char *const phase_texts[] = {
+    [MEMBER_LIVE] = "live",           [MEMBER_LEAVING] = "leaving", [MEMBER_OUT] = "out",
+    [MEMBER_RETURNING] = "returning", [MEMBER_JOINING] = "joining",
+};
+
 void step_to(struct member *member, enum member_phase next)
 {
-    log_debug("server %s: %s", member->server->label, member_state_text(member));
+    log_debug("server %s: %s -> %s", member->server->label, phase_texts[member->phase],
+              phase_texts[next]);
     member->phase = next;
     member->phase_since_us = clock_us();
     evtimer_del(member->step_timer);

@@ -31,7 +31,7 @@ void line_split(struct line *line);
 /* True where the last word, not counting the command itself, is "noreply". */
 bool line_ends_in_noreply(const struct line *line);
 
-/* True where the word is exactly how we would write the number. */
+/* True where the word, which was read as value, maybe cut to 32 bits, is how we would write it. */
 bool word_is_u64(struct slice word, uint64_t value);
 bool word_is_i64(struct slice word, int64_t value);
 

@@ -19,10 +19,7 @@ void verdict_answer(struct request *request, enum answer_id id);
 /* Closed once the answer is out. */
 void verdict_close(struct request *request, enum answer_id id);
 
-/*
- * Writes the request's line into its own text; end with verdict_send or
- * verdict_send_written.
- */
+/* Writes the request's line, or its answer, into its own text. */
 struct line_writer verdict_writer(struct request *request);
 
 /* Sent on by its key or to all, with a line as received or as written anew. */

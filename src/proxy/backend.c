@@ -28,11 +28,6 @@ static const char *const state_texts[] = {
     [BACKEND_WAITING] = "waiting",
 };
 
-const char *backend_state_text(enum backend_state state)
-{
-    return state_texts[state];
-}
-
 void backend_bind(struct backend *backend, struct leg *leg)
 {
     if (leg->backend != NULL) {
@@ -63,8 +58,8 @@ static void set_state(struct backend *backend, enum backend_state next)
 {
     assert(may_move(backend->state, next));
     log_debug("server %s, connection %u of worker %u: %s -> %s", backend->set->server->label,
-              backend->number, backend->worker->number, backend_state_text(backend->state),
-              backend_state_text(next));
+              backend->number, backend->worker->number, state_texts[backend->state],
+              state_texts[next]);
     if (backend->state == BACKEND_READY) {
         count_drop(&backend->worker->counters, COUNTER_BACKENDS);
         count_server(backend->set->counters, SERVER_CONNECTIONS, (uint64_t)-1);
@@ -202,7 +197,6 @@ static void on_connected(struct backend *backend)
     }
 }
 
-/* The address in use did not work: the next one, or failure. */
 void backend_connect_failed(struct backend *backend, enum leg_cause cause)
 {
     backend->endpoint++;

@@ -76,8 +76,6 @@ struct backend_set {
     struct backend backends[];
 };
 
-const char *backend_state_text(enum backend_state state);
-
 /* leg is backend's from now on (NULL: nobody's); the set lives as long as legs name it. */
 void backend_bind(struct backend *backend, struct leg *leg);
 

@@ -145,7 +145,6 @@ bool backend_set_is_cut(const struct backend_set *set)
     return true;
 }
 
-/* Tells the control plane that the server failed at something begun at begun_us. */
 void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t begun_us)
 {
     struct worker *worker = set->worker;
@@ -168,7 +167,6 @@ void backend_set_blame(struct backend_set *set, enum leg_cause cause, uint64_t b
     mailbox_post(worker->all->control, &mail->mail);
 }
 
-/* True where some other server of the pool is connected: one that could stand in. */
 bool backend_set_has_standin(const struct backend_set *set)
 {
     for (uint32_t s = 0; set->pool != NULL && s < set->pool->server_count; s++) {

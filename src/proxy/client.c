@@ -327,7 +327,7 @@ static void refuse_out_of_memory(struct client *client)
     finish(client, true);
 }
 
-/* Parses n bytes just read into chunk at start, behind what is held where chunk is held's. */
+/* Parses what was just read into chunk, from start on, and holds what is not a whole request. */
 static void take_input(struct client *client, struct chunk *chunk, size_t start, size_t len)
 {
     size_t taken = parse(client, chunk->data + start, len, chunk);

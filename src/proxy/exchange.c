@@ -126,26 +126,16 @@ static struct backend *pinned(struct backend_set *set, const struct client *clie
     return &set->backends[set->count > 1 ? client->number % set->count : 0];
 }
 
-/* Sends leg to a server of the pool over the connection its client is pinned to. */
-static void submit(struct exchange *exchange, struct leg *leg, const struct topology_server *to)
+void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
+                         const struct topology_server *to, enum server_standing standing)
 {
-    struct worker *worker = exchange->worker;
-    struct backend_set *set = worker->sets[to->server->slot];
-
-    backend_submit(pinned(set, exchange->client), leg);
-}
-
-/* Sends leg to a server according to its standing. */
-static void submit_by_standing(struct exchange *exchange, struct leg *leg,
-                               const struct topology_server *to, enum server_standing standing)
-{
-    struct backend_set *set = exchange->worker->sets[to->server->slot];
+    struct backend *backend = pinned(exchange->worker->sets[to->server->slot], exchange->client);
 
     if (standing == STANDING_LIVE) {
-        submit(exchange, leg, to);
+        backend_submit(backend, leg);
         return;
     }
-    backend_bind(pinned(set, exchange->client), leg);
+    backend_bind(backend, leg);
     if (standing == STANDING_GATED) {
         standin_hold(exchange->worker, leg);
     } else {
@@ -176,7 +166,7 @@ void exchange_route(struct exchange *exchange, const struct server *avoid, enum 
     if (exchange->is_write && route.standing == STANDING_LIVE) {
         standin_record(worker, leg, route.pool, route.server, exchange->key);
     }
-    submit_by_standing(exchange, leg, &route.pool->servers[route.server], route.standing);
+    exchange_submit_leg(exchange, leg, &route.pool->servers[route.server], route.standing);
 }
 
 void exchange_leg_route(struct leg *leg)
@@ -197,8 +187,8 @@ void exchange_leg_route(struct leg *leg)
     } else {
         enum server_standing standing = backend_set_standing(set);
 
-        submit_by_standing(exchange, leg, set->entry,
-                           standing == STANDING_OUT ? STANDING_DOWN : standing);
+        exchange_submit_leg(exchange, leg, set->entry,
+                            standing == STANDING_OUT ? STANDING_DOWN : standing);
     }
 }
 
@@ -403,12 +393,6 @@ bool exchange_refuse(struct client *client, enum leg_cause cause)
     exchange->cause = cause;
     exchange_unhold(exchange);
     return true;
-}
-
-void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
-                         const struct topology_server *to, enum server_standing standing)
-{
-    submit_by_standing(exchange, leg, to, standing);
 }
 
 /* Puts the exchange on the list of those that hold reply bytes at the end of the tick. */

@@ -113,7 +113,7 @@ MUST_CHECK bool exchange_start(struct client *client, const struct request *requ
 /* Answers, behind all that is due before, a request that could not be read. False: as above. */
 MUST_CHECK bool exchange_refuse(struct client *client, enum leg_cause cause);
 
-/* Sends leg to a server of this standing over the connection its client is pinned to. */
+/* Sends leg to a server, as its standing permits, over the connection its client is pinned to. */
 void exchange_submit_leg(struct exchange *exchange, struct leg *leg,
                          const struct topology_server *to, enum server_standing standing);
 

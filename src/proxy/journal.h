@@ -16,6 +16,7 @@ struct journal_entry {
     char key[]; /* as placed: base64 decoded */
 };
 
+/* Zeroed is empty. */
 struct journal {
     struct journal_entry **buckets;
     size_t bucket_count; /* a power of two, or 0 */
@@ -24,8 +25,6 @@ struct journal {
     bool is_overflowed; /* some keys could not be noted */
     bool needs_flush;   /* a flush_all was answered while the server was out */
 };
-
-/* Zero it to begin with. */
 
 /*
  * Notes the key; true where it was not noted yet. Past max_bytes, or out of memory: is_overflowed.

@@ -22,7 +22,7 @@ struct listener {
     uint32_t clients;   /* of this worker that came through it */
 };
 
-/* NULL with a log line where it cannot be had. */
+/* NULL: out of memory, or, with a log line, the kernel will not wait for it. */
 struct listener *listener_new(struct worker *worker, struct listen_socket *socket);
 
 /* Takes no more clients. */

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-/* Takes leg off its backend's count; the links are the caller's business. */
 void pipeline_unlink(struct backend *backend, struct leg *leg)
 {
     leg->is_piped = false;
@@ -30,7 +29,6 @@ void pipeline_publish(struct backend *backend)
     backend->published_piped = backend->piped;
 }
 
-/* Takes leg, which is not begun, out of the middle of the pipeline. */
 void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct leg *leg)
 {
     if (before != NULL) {
@@ -74,7 +72,6 @@ void pipeline_add(struct backend *backend, struct leg *leg)
     leg->queued_us = backend->worker->now_us;
 }
 
-/* Takes the whole pipeline away; returns its first leg. */
 struct leg *pipeline_take(struct backend *backend)
 {
     struct leg *first = backend->first;
@@ -111,10 +108,6 @@ static bool copy_raw_key(struct exchange *ghost, const struct exchange *from)
     return true;
 }
 
-/*
- * Puts a stand-in for leg, whose reply is to be dropped, in its place in the pipeline, so that leg
- * itself is free to go elsewhere. False: out of memory.
- */
 bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct leg *leg)
 {
     struct exchange *ghost = calloc(1, sizeof(*ghost));

@@ -7,7 +7,6 @@
 #define PROXY_SERVER_COUNTER_H
 
 #include "proxy/counter.h"
-#include "proxy/exchange.h"
 #include "topology/server.h"
 
 struct server_counters {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    LIST_MAX = 64,
+    LIST_FIRST = 64, /* servers of a key's list that are looked at; all, where that is not enough */
     JOURNAL_BYTES_MAX = 8 << 20, /* a worker's notes for one server */
 };
 
@@ -47,39 +47,68 @@ static void overflow_all(struct worker *worker, const struct topology_pool *pool
     }
 }
 
+/* Lists the servers before to in the key's list; returns how many, SIZE_MAX where to is not found.
+ */
+static size_t list_before(const struct topology_pool *pool, struct slice key, uint32_t to,
+                          uint32_t *list, size_t max)
+{
+    size_t count = placement_list(pool->placement, key, list, max);
+
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == to) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* Notes that leg's write of key goes to standin on behalf of the set's server, which is out. */
+static void stand_in_for(struct backend_set *set, struct leg *leg, struct slice key,
+                         struct server *standin)
+{
+    uint32_t known = leg->standing != NULL ? leg->standing->count : 0;
+    struct standing *grown;
+
+    note(set, key, standin);
+    grown = realloc(leg->standing, sizeof(*grown) + (known + 1) * sizeof(grown->sets[0]));
+    if (grown == NULL) {
+        set->journal.is_overflowed = true;
+        return;
+    }
+    leg->standing = grown;
+    grown->count = known + 1;
+    grown->sets[known] = set;
+    set->standing_in++;
+}
+
 void standin_record(struct worker *worker, struct leg *leg, const struct topology_pool *pool,
                     uint32_t to, struct slice key)
 {
-    uint32_t list[LIST_MAX];
-    size_t count;
+    uint32_t first[LIST_FIRST];
+    uint32_t *list = first;
+    uint32_t *all = NULL;
+    size_t before;
 
     if (!pool->has_out || pool->rejoin == REJOIN_KEEP) {
         return;
     }
-    count = placement_list(pool->placement, key, list, LIST_MAX);
-    if (count == 0) {
+    before = list_before(pool, key, to, first, LIST_FIRST);
+    if (before == SIZE_MAX) { /* most are out */
+        all = malloc(pool->server_count * sizeof(all[0]));
+        list = all;
+        before = all != NULL ? list_before(pool, key, to, all, pool->server_count) : SIZE_MAX;
+    }
+    if (before == SIZE_MAX) {
         overflow_all(worker, pool); /* out of memory */
+        before = 0;
     }
-    for (size_t i = 0; i < count && list[i] != to; i++) {
-        struct backend_set *set;
-        uint32_t known = leg->standing != NULL ? leg->standing->count : 0;
-        struct standing *grown;
-
-        if (pool->live[list[i]] != STANDING_OUT) {
-            continue;
+    for (size_t i = 0; i < before; i++) {
+        if (pool->live[list[i]] == STANDING_OUT) {
+            stand_in_for(worker->sets[pool->servers[list[i]].server->slot], leg, key,
+                         pool->servers[to].server);
         }
-        set = worker->sets[pool->servers[list[i]].server->slot];
-        note(set, key, pool->servers[to].server);
-        grown = realloc(leg->standing, sizeof(*grown) + (known + 1) * sizeof(grown->sets[0]));
-        if (grown == NULL) {
-            set->journal.is_overflowed = true;
-            continue;
-        }
-        leg->standing = grown;
-        grown->count = known + 1;
-        grown->sets[known] = set;
-        set->standing_in++;
     }
+    free(all);
 }
 
 void standin_release(struct leg *leg)

@@ -5,13 +5,13 @@
 #include "proxy/backend.h"
 #include "proxy/backend_out.h"
 #include "proxy/client.h"
-#include "proxy/hot.h"
 #include "proxy/deadline.h"
+#include "proxy/hot.h"
 #include "proxy/listener.h"
 #include "proxy/overdue.h"
 #include "proxy/roster.h"
-#include "proxy/trace.h"
 #include "proxy/standin.h"
+#include "proxy/trace.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -48,35 +48,26 @@ void worker_want_deadline(struct worker *worker, uint64_t at_us)
     }
 }
 
+static void expire_set(struct worker *worker, struct backend_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        worker_want_deadline(worker, deadline_expire(&set->backends[i], worker->now_us));
+    }
+}
+
+/* Fails what is due, and finds out when to look again. */
 static void expire(struct worker *worker)
 {
-    uint64_t next_us = UINT64_MAX;
-
     worker->deadline_at_us = UINT64_MAX;
     for (uint32_t s = 0; s < worker->set_count; s++) {
-        struct backend_set *set = worker->sets[s];
-
-        for (unsigned i = 0; set != NULL && i < set->count; i++) {
-            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
-
-            next_us = at_us < next_us ? at_us : next_us;
+        if (worker->sets[s] != NULL) {
+            expire_set(worker, worker->sets[s]);
         }
     }
-    {
-        uint64_t at_us = standin_expire(worker, worker->now_us);
-
-        next_us = at_us < next_us ? at_us : next_us;
-    }
+    worker_want_deadline(worker, standin_expire(worker, worker->now_us));
     list_each (at, &worker->retired_sets) {
-        struct backend_set *set = list_entry(at, struct backend_set, retired_link);
-
-        for (unsigned i = 0; i < set->count; i++) {
-            uint64_t at_us = deadline_expire(&set->backends[i], worker->now_us);
-
-            next_us = at_us < next_us ? at_us : next_us;
-        }
+        expire_set(worker, list_entry(at, struct backend_set, retired_link));
     }
-    worker_want_deadline(worker, next_us);
 }
 
 static void every_second(struct worker *worker)
@@ -400,7 +391,8 @@ static bool make_workers(struct workers *workers, unsigned count, char *error, s
 {
     for (unsigned i = 0; i < count; i++) {
         if (!worker_init(&workers->at[i], workers, i)) {
-            snprintf(error, error_size, "cannot make a poller for worker %u", i);
+            snprintf(error, error_size,
+                     "cannot make worker %u: out of memory or of file descriptors", i);
             return false;
         }
         workers->count = i + 1;
@@ -526,16 +518,12 @@ void workers_stop(struct workers *workers)
     tell_all(workers, WORKER_STOP);
 }
 
-void worker_fini(struct worker *worker)
+/* Frees mails that the worker will not act on. */
+static void free_mails(struct list *mails)
 {
-    struct list mails;
     struct list *at;
 
-    standin_forget(worker);
-    adopt_nothing(worker);
-    list_init(&mails);
-    mailbox_take(&worker->mailbox, &mails);
-    while ((at = list_pop(&mails)) != NULL) {
+    while ((at = list_pop(mails)) != NULL) {
         struct mail *mail = list_entry(at, struct mail, link);
 
         if (mail->kind == WORKER_MAIL_CLIENT) {
@@ -550,6 +538,18 @@ void worker_fini(struct worker *worker)
         }
         free(mail);
     }
+}
+
+void worker_fini(struct worker *worker)
+{
+    struct list mails;
+
+    standin_forget(worker);
+    adopt_nothing(worker);
+    free_mails(&worker->handed_over);
+    list_init(&mails);
+    mailbox_take(&worker->mailbox, &mails);
+    free_mails(&mails);
     mailbox_fini(&worker->mailbox);
     poller_fini(&worker->poller);
     while (worker->free_exchanges != NULL) {

@@ -1,7 +1,7 @@
 /*
  * A worker: one thread, one poller, its clients, its connections to
  * servers, its counters. Nothing in here is touched by another thread, but for
- * the mailbox, the counters (read) and the topology slot.
+ * the mailbox, what is atomic, and what trace and hot publish under a lock.
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H

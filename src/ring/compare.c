@@ -61,7 +61,7 @@ static void arc_walk_on(struct arc_walk *walk)
     }
 }
 
-/* Passes arcs that begin at or after end: they are beyond what the hash can reach. */
+/* Passes arcs that begin after last: they were told, or are beyond what the hash can reach. */
 static void arc_walk_below(struct arc_walk *walk, uint64_t last)
 {
     while (walk->entry > 0 && arc_start(walk) > last) {

@@ -24,7 +24,7 @@ MUST_CHECK bool labels_init(struct labels *labels, enum label_rule rule, enum ti
                             const struct placement_server *servers, size_t count);
 void labels_fini(struct labels *labels);
 
-/* The first two servers of one label, or false where all differ. */
+/* Two servers of one label; false where all differ, or out of memory. */
 MUST_CHECK bool labels_find_twins(const struct labels *labels, size_t *one, size_t *other);
 
 #endif

@@ -10,7 +10,7 @@
 /* True where points come four at a time. */
 bool points_are_digests(const struct recipe *recipe);
 
-/* 64: the places use both halves of their number. */
+/* True where places use both halves of their number. */
 bool points_are_64(const struct recipe *recipe);
 
 /* Writes count points of server, from its label (up to LABEL_MAX bytes; see label.h). */

@@ -83,12 +83,11 @@ struct recipe {
     enum tie_rule tie;
     enum key_rule key;
     enum table_rule table;
-    bool decimals;         /* weights need not be whole */
-    bool empty_tag_counts; /* {} hashes no byte at all, instead of the whole key */
-    bool bytes_repr;       /* keys hashed as Python writes bytes */
-    const char *skip;      /* default hash_skip */
-    const char
-        *if_weighted; /* the row whose label, points, weight and tie hold once a weight > 1 */
+    bool decimals;           /* weights need not be whole */
+    bool empty_tag_counts;   /* {} hashes no byte at all, instead of the whole key */
+    bool bytes_repr;         /* keys hashed as Python writes bytes */
+    const char *skip;        /* default hash_skip */
+    const char *if_weighted; /* the row that gives points, count and weight once one is > 1 */
     const char *summary;
 };
 

@@ -8,11 +8,12 @@
 
 #include <stdint.h>
 
+enum { TABLE_CELLS_MAX = 1 << 24 };
+
 /*
  * How many cells the table of these servers has; 0 where weights make it larger than
- * TABLE_CELLS_MAX. cells: as the user asked, 0 for the rule's own.
+ * TABLE_CELLS_MAX. cells: the recipe's count, which slots go by.
  */
-enum { TABLE_CELLS_MAX = 1 << 24 };
 size_t table_cells(enum table_rule rule, unsigned cells, const double *weights, size_t servers);
 
 /* Writes each cell's owner. False: out of memory. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <xxhash.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 struct listen_socket *listen_socket_get(struct listen_socket *socket)
 {

@@ -101,7 +101,7 @@ struct topology_source {
     uint32_t (*resolve)(void *arg, const struct address *address, struct endpoint *endpoints);
     /* Returns a reference to the socket listening on the address. Never NULL. */
     struct listen_socket *(*listen)(void *arg, const struct config_listen *listen);
-    /* What may the server of at be asked? Fills at's is_cut and is_alone. */
+    /* What may the server of at be asked? Fills at's is_cut, is_alone and is_indebted. */
     enum server_standing (*standing)(void *arg, struct topology_server *at);
 };
 

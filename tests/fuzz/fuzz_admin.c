@@ -11,6 +11,7 @@
 #include "control/metrics.h"
 #include "control/rebuild.h"
 #include "control/resolver.h"
+#include "control/return.h"
 #include "control/watch.h"
 
 #include <assert.h>
@@ -96,7 +97,7 @@ static void turn(struct house *house)
             continue;
         }
         assert(mail->kind == CONTROL_MAIL_SURRENDER);
-        member_on_surrender(&house->control, (struct worker_surrender_mail *)mail);
+        return_on_surrender(&house->control, (struct worker_surrender_mail *)mail);
         free(mail);
     }
 }

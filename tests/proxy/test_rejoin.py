@@ -178,6 +178,23 @@ class StaleFreeRejoin(ProxyTest):
         self.daemon.wait_state('s2', 'live', 60)
         self.assertEqual(self.read(), b'END\r\n')
 
+    def test_however_many_servers_are_out_a_write_is_noted_for_each(self):
+        """Those that come before its stand-in in the key's list, which may be nearly all."""
+        count = 130
+        port = self.memcached(host='0.0.0.0').port  # one process in the place of all
+        daemon = self.ketamad(['127.0.0.%d:%d name=s%d' % (n, port, n) for n in range(1, count + 1)],
+                              proxy={'workers': 1}, pool={'probe_interval': '0', 'points': 4})
+        for n in range(1, count):
+            daemon.admin('eject s%d' % n)
+        wait_until(lambda: [member['state'] for member in daemon.members().values()].count('ejected') == count - 1,
+                   None, 'all but one to be out')
+        noted = [0]
+        for n in range(30):
+            self.assertEqual(daemon.ask(b'set key:%d 0 0 1\r\nv\r\n' % n), b'STORED\r\n')
+            noted.append(sum(int(member['to_delete']) for member in daemon.members().values()))
+        longest = max(after - before for before, after in zip(noted, noted[1:]))
+        self.assertGreater(longest, 64, 'some key has more of them before the one that is left')
+
     def test_random_histories_never_read_an_old_value(self):
         """Sets, deletes, ejections and rejoins in any order, against a model."""
         for rejoin in SAFE:

@@ -287,6 +287,27 @@ class Outlets(ProxyTest):
         self.assertNotIn(b'<', text)
         self.assertIn('"<b>\\\u00c3\u00b6', find_texts(json.loads(text)))
 
+    def test_names_and_values_are_escaped_on_the_admin_port(self):
+        """A file's bytes are its writer's, and another may look at them."""
+        name = '"<b>\\\u009b31m\u00f6'  # with the control byte that some terminals act on
+        daemon = self.ketamad([self.memcached().address + ' name=' + name],
+                              pool={'prefix': 'p\u009b31m'})
+        self.daemon = daemon
+        text = daemon.render()
+        answers = b''.join(self.admin_bytes(command) for command in (
+            b'servers', b'restore ' + name.encode(), b'stats servers', b'stats settings', b'ring', b'top',
+            b'eject x\xc2\x9b31m'))
+        for edited in (text.replace('workers', 'wor\u009bkers'), text.replace(name, name + '2')):
+            daemon.write_conf(edited)
+            answers += self.admin_bytes(b'reload')
+        answers += self.admin_bytes(b'events')
+        self.assert_printable(answers)
+        self.assertIn(b'SERVER main/"<b>\\%C2%9B31m%C3%B6 ', answers)
+        self.assertIn(b'STAT main:prefix p%C2%9B31m\r\n', answers)
+        self.assertIn(b'server "<b>\\%C2%9B31m%C3%B6 was live already\r\n', answers)
+        self.assertIn(b'ERROR no server is called x%C2%9B31m\r\n', answers)
+        self.assertIn(b'wor%C2%9Bkers: unknown key', answers)
+
     def test_a_page_elsewhere_cannot_give_admin_commands(self):
         """A browser can be made to send a form to any port; its lines are not taken for commands."""
         for head in (b'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n\r\n', b'PUT /x HTTP/1.0\r\n\r\n'):

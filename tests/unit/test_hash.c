@@ -2,8 +2,8 @@
  * Every hash against values recorded from libhashkit, and MD5 against libmd.
  * crc16, crc32a, hsieh, xxh3 and Java's are held by the placements in test_vectors.c.
  */
-#include "ring/hash.h"
 #include "ring/crc.h"
+#include "ring/hash.h"
 #include "ring/java.h"
 #include "ring/md5.h"
 #include "unit/run_suite.h"
