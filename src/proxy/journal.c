@@ -1,6 +1,8 @@
 /* See proxy/journal.h. */
 #include "proxy/journal.h"
 
+#include "base/random.h"
+
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -19,6 +21,9 @@ static bool grow(struct journal *journal)
 
     if (buckets == NULL) {
         return false;
+    }
+    if (journal->bucket_count == 0) {
+        journal->seed = random_seed();
     }
     for (size_t b = 0; b < journal->bucket_count; b++) {
         struct journal_entry *entry = journal->buckets[b];
@@ -56,7 +61,7 @@ static bool is_noted(const struct journal *journal, uint64_t hash, struct slice 
 bool journal_add(struct journal *journal, struct slice key, struct server *standin,
                  uint64_t max_bytes)
 {
-    uint64_t hash = XXH3_64bits(key.data, key.len);
+    uint64_t hash;
     size_t size = sizeof(struct journal_entry) + key.len;
     struct journal_entry *entry;
     struct journal_entry **at;
@@ -65,6 +70,7 @@ bool journal_add(struct journal *journal, struct slice key, struct server *stand
         journal->is_overflowed = true;
         return false;
     }
+    hash = XXH3_64bits_withSeed(key.data, key.len, journal->seed);
     if (is_noted(journal, hash, key, standin)) {
         return false;
     }

@@ -21,6 +21,7 @@ struct journal {
     struct journal_entry **buckets;
     size_t bucket_count; /* a power of two, or 0 */
     size_t count;
+    uint64_t seed; /* of the hashes: clients choose the keys */
     uint64_t bytes;
     bool is_overflowed; /* some keys could not be noted */
     bool needs_flush;   /* a flush_all was answered while the server was out */

@@ -1,6 +1,7 @@
 /* See stats_sum.h. */
 #include "proxy/stats_sum.h"
 
+#include "base/random.h"
 #include "proxy/backend.h"
 
 #include <inttypes.h>
@@ -250,7 +251,7 @@ static bool put_all(struct exchange *exchange, struct outq *q, const struct stat
 bool stats_sum(struct exchange *exchange, struct outq *q)
 {
     struct worker *worker = exchange->worker;
-    struct stats stats = {.seed = worker->now_us};
+    struct stats stats = {.seed = random_seed()};
     char **texts = calloc(exchange->leg_count, sizeof(texts[0]));
     struct leg *line = NULL; /* a leg that answered one line: RESET, an error */
     bool answered = false;
