@@ -5,7 +5,8 @@
 
 enum { GATHER_BYTES = 16 * 1024 - sizeof(struct chunk) };
 
-void outq_init(struct outq *q)
+/* Makes q empty, whose pieces are its own. */
+static void clear(struct outq *q)
 {
     q->pieces = q->inline_pieces;
     q->head = 0;
@@ -15,15 +16,28 @@ void outq_init(struct outq *q)
     q->bytes = 0;
 }
 
+void outq_init(struct outq *q, struct chunk_pool *pool)
+{
+    clear(q);
+    q->pool = pool;
+}
+
+/* Frees the list of pieces where it is not in q itself; q is to get another. */
+static void free_pieces(struct outq *q)
+{
+    if (q->pieces != q->inline_pieces) {
+        q->pool->used_bytes -= q->capacity * sizeof(q->pieces[0]);
+        free(q->pieces);
+    }
+}
+
 void outq_fini(struct outq *q)
 {
     for (uint32_t i = 0; i < q->count; i++) {
         chunk_unref(outq_at(q, i)->chunk);
     }
-    if (q->pieces != q->inline_pieces) {
-        free(q->pieces);
-    }
-    outq_init(q);
+    free_pieces(q);
+    clear(q);
 }
 
 bool outq_grow(struct outq *q)
@@ -41,9 +55,8 @@ bool outq_grow(struct outq *q)
         return false;
     }
     memcpy(pieces, q->pieces + q->head, q->count * sizeof(pieces[0]));
-    if (q->pieces != q->inline_pieces) {
-        free(q->pieces);
-    }
+    free_pieces(q);
+    q->pool->used_bytes += capacity * sizeof(pieces[0]);
     q->pieces = pieces;
     q->head = 0;
     q->capacity = capacity;
@@ -154,10 +167,8 @@ void outq_advance(struct outq *q, size_t bytes)
         q->settled -= q->settled > 0;
     }
     if (q->count == 0) {
-        if (q->pieces != q->inline_pieces) {
-            free(q->pieces);
-        }
-        outq_init(q);
+        free_pieces(q);
+        clear(q);
     }
 }
 

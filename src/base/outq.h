@@ -29,10 +29,12 @@ struct outq {
     uint32_t capacity;
     uint32_t settled; /* pieces from head on that outq_settle has seen to */
     uint64_t bytes;
+    struct chunk_pool *pool;
     struct piece inline_pieces[OUTQ_INLINE]; /* last: they need no clearing */
 };
 
-void outq_init(struct outq *q);
+/* What is queued, and the list of it where that is long, counts as used in pool. */
+void outq_init(struct outq *q, struct chunk_pool *pool);
 
 /* Drops what is queued and frees the queue's own memory; it may be used again. */
 void outq_fini(struct outq *q);

@@ -73,7 +73,7 @@ struct client *client_new(struct worker *worker, struct listener *listener, int 
     client->number = (uint32_t)worker->client_serial++;
     client->active_us = worker->now_us;
     client->since_us = worker->now_us;
-    outq_init(&client->out);
+    outq_init(&client->out, &worker->pool);
     list_init(&client->dirty_link);
     list_init(&client->resumed_link);
     list_add_tail(&worker->clients, &client->link);

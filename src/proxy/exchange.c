@@ -59,7 +59,7 @@ static struct exchange *exchange_new(struct worker *worker, struct client *clien
                          (request->command->id == COMMAND_MG && !request->is_safe_to_repeat);
     exchange->legs = &exchange->first;
     list_init(&exchange->waiting_link);
-    outq_init(&exchange->first.replies);
+    outq_init(&exchange->first.replies, &exchange->worker->pool);
     exchange->first.exchange = exchange;
     if (client->last != NULL) {
         client->last->next = exchange;

@@ -127,7 +127,7 @@ bool pipeline_leave_ghost(struct backend *backend, struct leg *before, struct le
     ghost->leg_count = 1;
     ghost->legs_piped = 1;
     list_init(&ghost->waiting_link);
-    outq_init(&ghost->first.replies);
+    outq_init(&ghost->first.replies, &backend->worker->pool);
     ghost->first.exchange = ghost;
     backend_bind(backend, &ghost->first);
     ghost->first.next = leg->next;

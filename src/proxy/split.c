@@ -153,7 +153,7 @@ static bool make_legs(struct exchange *exchange, const struct request *request,
     for (uint32_t p = 0; p < parts->count; p++) {
         struct leg *leg = &exchange->legs[p];
 
-        outq_init(&leg->replies);
+        outq_init(&leg->replies, &exchange->worker->pool);
         leg->exchange = exchange;
         leg->kind = REPLY_VALUES;
         leg->key_count = parts->at[p].keys;
@@ -273,7 +273,7 @@ bool split_all(struct exchange *exchange, struct slice line)
     exchange->is_settings = slice_equals(line, SLICE("stats settings\r\n"));
     for (uint32_t i = 0; i < count; i++) {
         leg = &exchange->legs[i];
-        outq_init(&leg->replies);
+        outq_init(&leg->replies, &exchange->worker->pool);
         leg->exchange = exchange;
         leg->kind = (uint8_t)exchange->command->reply;
         leg->line = (struct piece){chunk->data, chunk_ref(chunk), (uint32_t)line.len, 0};

@@ -30,8 +30,7 @@ START_TEST(keys_chosen_to_meet_in_one_bucket_do_not)
 
     while (journal.count < KEYS) {
         char key[16];
-        struct slice text =
-            slice_make(key, (size_t)snprintf(key, sizeof(key), "key%u", number++));
+        struct slice text = slice_make(key, (size_t)snprintf(key, sizeof(key), "key%u", number++));
 
         if ((XXH3_64bits(text.data, text.len) & (BUCKETS - 1)) == 0) {
             ck_assert(journal_add(&journal, text, NULL, UINT64_MAX));

@@ -15,7 +15,7 @@ static void set_up(void)
 {
     chunk_pool_init(&pool);
     gather = NULL;
-    outq_init(&queue);
+    outq_init(&queue, &pool);
 }
 
 /* Nothing may be left over: each chunk was given back. */
@@ -315,6 +315,22 @@ START_TEST(what_is_settled_may_go_before_the_rest_is)
 }
 END_TEST
 
+START_TEST(a_long_list_of_pieces_counts_as_memory_in_use)
+{
+    enum { PIECES = 1000 };
+
+    for (uint32_t i = 0; i < PIECES; i++) {
+        ck_assert(outq_append(&queue, "text", 4, NULL, i));
+        ck_assert_uint_eq(pool.used_bytes,
+                          i < OUTQ_INLINE ? 0 : queue.capacity * sizeof(struct piece));
+    }
+    outq_advance(&queue, 4 * (PIECES - 1));
+    ck_assert_uint_ge(pool.used_bytes, PIECES * sizeof(struct piece));
+    outq_advance(&queue, 4);
+    ck_assert_uint_eq(pool.used_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("outq");
@@ -334,6 +350,7 @@ int main(void)
     tcase_add_test(tests, a_settled_queue_pins_no_shared_chunk);
     tcase_add_test(tests, a_few_bytes_more_pin_no_further_chunk);
     tcase_add_test(tests, what_is_settled_may_go_before_the_rest_is);
+    tcase_add_test(tests, a_long_list_of_pieces_counts_as_memory_in_use);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
