@@ -187,12 +187,27 @@ static enum reply_event read_final(const struct reply_parser *parser, struct sli
     return REPLY_BROKEN;
 }
 
+/*
+ * Takes note of a line of REPLY_META_MN. False where it is a second reply before MN: a server that
+ * answers mn in another way would be heard on and on, other requests' replies too.
+ */
+static bool comes_once(struct reply_parser *parser, struct slice line)
+{
+    bool is_first = !parser->has_reply;
+
+    parser->has_reply = true;
+    return is_first || slice_equals(line, SLICE("MN"));
+}
+
 static enum reply_event read_line(struct reply_parser *parser, struct slice line, uint64_t max,
                                   struct reply *reply)
 {
     struct slice rest = line;
     struct slice word = take_word(&rest);
 
+    if (parser->kind == REPLY_META_MN && !comes_once(parser, line)) {
+        return REPLY_BROKEN;
+    }
     switch (parser->kind) {
     case REPLY_VALUES:
         if (slice_equals(word, SLICE("VALUE"))) {

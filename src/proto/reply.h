@@ -41,6 +41,7 @@ struct reply_parser {
     bool in_body;
     uint64_t body_left;  /* bytes of the body still to come, "\r\n" included */
     bool ends_with_body; /* VA: the body ends the reply */
+    bool has_reply;      /* REPLY_META_MN: one came, MN is due */
     /*
      * A decoded key that a meta reply may give back as it is, whatever bytes it has; else empty.
      * Somebody else's, to be set before each reply_parse.

@@ -99,6 +99,11 @@ static const struct reply_case cases[] = {
     { REPLY_META_MN, BYTES("VA 1\r\n5\r\nMN\r\n"),      "H/1 B3 F18" },
     { REPLY_META_MN, BYTES("CLIENT_ERROR x\r\nMN\r\n"), "S F18" },
     { REPLY_META_MN, BYTES("STORED\r\n"),               "!" },
+    /* a server that answers mn otherwise, as those before 1.6 do, is not heard on and on */
+    { REPLY_META_MN, BYTES("EN\r\nHD\r\nMN\r\n"),       "S !" },
+    { REPLY_META_MN, BYTES("EN\r\nVA 1\r\n5\r\nMN\r\n"), "S !" },
+    { REPLY_META_MN, BYTES("VA 1\r\n5\r\nEN\r\n"),      "H/1 B3 !" },
+    { REPLY_META_MN, BYTES("VA 1\r\n5\r\nVA 1\r\n5\r\n"), "H/1 B3 !" },
     { REPLY_META,   BYTES("HD\r\n"),                    "F11" },
     { REPLY_META,   BYTES("HD kfoo Oabc t-1\r\n"),      "F11:foo" },
     { REPLY_META,   BYTES("HD kZm9v b\r\n"),            "F11:Zm9v b" },
