@@ -158,6 +158,9 @@ static void add_histogram(struct evbuffer *out, const char *name, struct evbuffe
 
     evbuffer_add(labels, "\0", 1);
     text = (const char *)evbuffer_pullup(labels, -1);
+    if (text == NULL) {
+        return; /* out of memory */
+    }
     for (int bits = last_bits == LE_LAST_BITS ? LE_FIRST_BITS : 0; bits <= last_bits; bits++) {
         /* whole microseconds: those below a bound are at most it; a batch counts from one */
         uint64_t bound =

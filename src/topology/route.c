@@ -1,21 +1,46 @@
 /* See topology/route.h. */
 #include "topology/route.h"
 
-enum { LIST_MAX = 16 };
+#include <stdlib.h>
+
+enum { LIST_FIRST = 16 }; /* servers of a key's list that are looked at before all are */
+
+static bool is_choice(const struct topology_pool *pool, uint32_t server, const struct server *avoid)
+{
+    return pool->live[server] == STANDING_LIVE && pool->servers[server].server != avoid;
+}
+
+/* The same of the whole list: most servers are out. PLACEMENT_NONE out of memory too. */
+static uint32_t best_of_all(const struct topology_pool *pool, struct slice key,
+                            const struct server *avoid)
+{
+    uint8_t *choices = malloc(pool->server_count);
+    uint32_t best;
+
+    if (choices == NULL) {
+        return PLACEMENT_NONE;
+    }
+    for (uint32_t i = 0; i < pool->server_count; i++) {
+        choices[i] = is_choice(pool, i, avoid);
+    }
+    best = placement_find(pool->placement, key, choices);
+    free(choices);
+    return best;
+}
 
 /* The first live server of the key's list that is not the one to avoid. */
 static uint32_t next_best(const struct topology_pool *pool, struct slice key,
                           const struct server *avoid)
 {
-    uint32_t list[LIST_MAX];
-    size_t count = placement_list(pool->placement, key, list, LIST_MAX);
+    uint32_t list[LIST_FIRST];
+    size_t count = placement_list(pool->placement, key, list, LIST_FIRST);
 
     for (size_t i = 0; i < count; i++) {
-        if (pool->live[list[i]] == STANDING_LIVE && pool->servers[list[i]].server != avoid) {
+        if (is_choice(pool, list[i], avoid)) {
             return list[i];
         }
     }
-    return PLACEMENT_NONE;
+    return count == LIST_FIRST ? best_of_all(pool, key, avoid) : PLACEMENT_NONE;
 }
 
 struct route route_key_avoiding(const struct topology *topology,
