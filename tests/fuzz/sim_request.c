@@ -582,13 +582,21 @@ static size_t judge_stats(const char *data, size_t len)
 static size_t judge_local(struct sim_request *request, const char *data, size_t len)
 {
     size_t want = strlen(request->answer);
+    size_t taken = 0;
 
-    if (runs_out) {
-        size_t line = line_bytes(data, len);
+    while (runs_out) { /* in place of each line */
+        size_t line = line_bytes(data + taken, len - taken);
 
-        if (line == SIZE_MAX || are_last_words(request, data, line)) {
-            return line;
+        if (line == SIZE_MAX) {
+            return SIZE_MAX;
         }
+        if (are_last_words(request, data + taken, line)) {
+            return taken + line;
+        }
+        if (line >= want - taken || memcmp(data + taken, request->answer + taken, line) != 0) {
+            break;
+        }
+        taken += line;
     }
     if (memcmp(data, request->answer, len < want ? len : want) != 0) {
         sim_fail("request %u (%.*s) is answered %.*s", request->serial,
