@@ -124,6 +124,17 @@ class Memory(ProxyTest):
             client.reset()
         wait_until(lambda: daemon.ask(b'set k 0 0 2\r\nhi\r\n') == b'STORED\r\n', None, 'room again')
 
+    def test_a_line_of_keys_is_not_split_beyond_max_memory(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '16m', 'workers': 1})
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        with daemon.client() as client:
+            client.send(b'get ' + b'k ' * (3 << 20) + b'\r\n')  # read, it takes 6 MB; split, 18 MB more
+            self.assertEqual(client.read_line(), b'SERVER_ERROR out of memory\r\n')
+            self.assertEqual(client.ask(b'get k k\r\n'), b'END\r\n')
+        if EXACT_MEMORY:
+            self.assertLess(finish() - before, 20 * 1024)
+
     def check_room_is_made(self, daemon, stand_still):
         """The proxy is full with what clients that do nothing more hold: others wait a few seconds, not for ever."""
         def store(size):
