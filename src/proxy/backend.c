@@ -308,6 +308,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
     }
     pipeline_publish(backend);
     if (backend->state == BACKEND_WAITING && backend->first != NULL) {
+        mark_dirty(backend); /* what waits is to own what it will send */
         worker_want_deadline(backend->worker, backend->retry_at_us);
     }
 }

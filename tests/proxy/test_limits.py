@@ -6,8 +6,8 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, answer_like_memcached, cpu_seconds, let_pass, main, open_descriptors,
-                     proxy_only, resident_kib, unittest, wait_until)
+from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, answer_like_memcached, cpu_seconds, keys_of, let_pass,
+                     main, open_descriptors, proxy_only, resident_kib, unittest, wait_until)
 
 # Sanitizers keep freed memory for a while, so memory is judged in the plain build alone.
 EXACT_MEMORY = TIME_FACTOR == 1
@@ -134,6 +134,29 @@ class Memory(ProxyTest):
             self.assertEqual(client.ask(b'get k k\r\n'), b'END\r\n')
         if EXACT_MEMORY:
             self.assertLess(finish() - before, 20 * 1024)
+
+    def test_a_request_that_waits_while_its_server_leaves_keeps_its_own_bytes_alone(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if not line.startswith(b'get '):  # these keep it from leaving
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        servers = [self.scripted(behave, name='s1'), self.memcached('s2')]
+        daemon = self.ketamad(servers, proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'request_timeout': '%ds' % (30 * TIME_FACTOR)})
+        key = keys_of('s1', ('s1', 's2'))[0]
+        self.client(daemon.address).send(b'get %s\r\n' % key)
+        wait_until(lambda: servers[0].asked(b'get '), None, 'the request to reach it')
+        writers = [self.client(daemon.address) for _ in range(16)]
+        with daemon.client() as other:
+            before = int(daemon.admin_stats()['buffer_bytes'])
+            daemon.admin('drain s1')  # for up to a second, writes to it wait for what it was asked before
+            for writer in writers:
+                writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+                other.send((b'x' * 2000 + b'\r\n') * 24)  # read into the same buffers
+                other.read_exactly(24 * len(b'ERROR\r\n'))
+            stats = daemon.admin_stats()
+            self.assertEqual(int(stats['in_flight']), 1 + len(writers))
+            self.assertLess(int(stats['buffer_bytes']) - before, 200 * 1024)
 
     def check_room_is_made(self, daemon, stand_still):
         """The proxy is full with what clients that do nothing more hold: others wait a few seconds, not for ever."""
