@@ -103,6 +103,7 @@ static void drop_socket(struct backend *backend, bool lingers)
         }
     }
     list_remove(&backend->dirty_link);
+    backend->is_choked = false;
     forget_reply(backend);
     atomic_store_explicit(&backend->set->server->version, 0, memory_order_relaxed);
 }
@@ -435,6 +436,7 @@ void backend_on_ready(struct watch *watch, uint32_t events)
         return;
     }
     if (events & EPOLLOUT) {
+        backend->is_choked = false;
         mark_dirty(backend);
     }
     if (events & EPOLLIN) {

@@ -95,7 +95,7 @@ static void flush(struct backend *backend)
 {
     struct worker *worker = backend->worker;
 
-    if (backend->state != BACKEND_READY) {
+    if (backend->state != BACKEND_READY || backend->is_choked) {
         settle(backend);
         return;
     }
@@ -119,6 +119,7 @@ static void flush(struct backend *backend)
         count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
             backend_listen_for(backend, BACKEND_HEARS | EPOLLOUT);
+            backend->is_choked = (backend->watch.events & EPOLLOUT) != 0;
             settle(backend);
             return;
         }

@@ -302,6 +302,29 @@ class Time(ProxyTest):
             wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 300, None, 'them to wait')
             self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 4 * before)
 
+    def test_a_request_costs_the_same_however_many_wait_for_a_server_that_reads_nothing(self):
+        def stop_reading(connection):
+            connection.read_line()
+            connection.wait(1000)
+        server = self.scripted(stop_reading, name='s1', receive_buffer=4096)
+        daemon = self.ketamad([server], proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'on_failure': 'error', 'request_timeout': '60s'})
+
+        with daemon.client() as other:
+            def ask_one_by_one():
+                client = self.client(daemon.address)
+                for _ in range(60):
+                    client.send(b'get k\r\n')
+                    other.ask(b'mn\r\n')
+            before = self.best(daemon.pid, 3, ask_one_by_one)
+            for _ in range(60):  # more than sockets hold
+                self.client(daemon.address).send(b'set k 0 0 100000\r\n' + b'v' * 100000 + b'\r\n')
+            wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 60, None, 'them to wait')
+            for _ in range(200):
+                self.client(daemon.address).send(b'get k\r\n' * 64)
+            wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 200, None, 'more to wait')
+            self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 2 * before)
+
     def test_a_timeout_costs_the_same_however_many_late_answers_are_awaited(self):
         def never_answer(connection):
             for _ in connection.requests():
