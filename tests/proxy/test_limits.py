@@ -533,6 +533,22 @@ class Servers(ProxyTest):
         if EXACT_MEMORY:
             self.assertLess(resident_kib(daemon.pid) - before, 32 * 1024)
 
+    def test_stats_are_added_up_within_max_memory(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line == b'stats items':
+                    connection.send(b''.join(b'STAT %d \r\n' % i for i in range(300000)) + b'END\r\n')
+                else:
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.scripted(behave, name='s1')], proxy={'workers': 1, 'max_memory': '16m'},
+                              pool={'probe_interval': '0', 'request_timeout': '10s'})
+        before = int(daemon.admin_stats()['buffer_bytes'])
+        with daemon.client(5 * TIME_FACTOR) as client:  # 4 MB, whose names take 24 MB
+            client.send(b'stats items\r\n')
+            self.assertEqual(client.read_line(), b'SERVER_ERROR out of memory\r\n')
+            self.assertTrue(client.ask(b'stats\r\n').startswith(b'STAT '))
+        wait_until(lambda: int(daemon.admin_stats()['buffer_bytes']) < before + (200 << 10), None, 'it to be given back')
+
 
 if __name__ == '__main__':
     main()
