@@ -103,6 +103,7 @@ static void drop_socket(struct backend *backend, bool lingers)
         }
     }
     list_remove(&backend->dirty_link);
+    backend->is_choked = false;
     forget_reply(backend);
     atomic_store_explicit(&backend->set->server->version, 0, memory_order_relaxed);
 }
@@ -308,6 +309,7 @@ void backend_fail(struct backend *backend, enum leg_cause cause)
     }
     pipeline_publish(backend);
     if (backend->state == BACKEND_WAITING && backend->first != NULL) {
+        mark_dirty(backend); /* what waits is to own what it will send */
         worker_want_deadline(backend->worker, backend->retry_at_us);
     }
 }
@@ -434,6 +436,7 @@ void backend_on_ready(struct watch *watch, uint32_t events)
         return;
     }
     if (events & EPOLLOUT) {
+        backend->is_choked = false;
         mark_dirty(backend);
     }
     if (events & EPOLLIN) {

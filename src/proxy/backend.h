@@ -30,6 +30,7 @@ struct backend {
     struct leg *unsent;   /* first not wholly sent; NULL: all are */
     uint32_t unsent_done; /* bytes of unsent that left */
     struct leg *fresh;    /* first that may not own yet what it has to send; NULL: all do */
+    bool is_choked;       /* the socket had no room: it is written to once it says it has */
     uint32_t piped;
     uint64_t unsent_bytes;
     uint64_t published_unsent_bytes; /* of these, how many the server's counter has */

@@ -82,30 +82,11 @@ static void gather_legs(struct backend *backend, struct gathering *g)
     }
 }
 
-/* Makes piece own its bytes. */
-static void settle_piece(struct backend *backend, struct piece *piece)
-{
-    struct chunk *own;
-
-    if (piece->chunk == NULL || !piece->chunk->is_shared || piece->len > WORKER_READ_MIN) {
-        return;
-    }
-    own = chunk_new(&backend->worker->pool, piece->len);
-    if (own == NULL) {
-        return; /* the shared chunk stays pinned instead */
-    }
-    memcpy(own->data, piece->data, piece->len);
-    chunk_unref(piece->chunk);
-    piece->chunk = own;
-    piece->data = own->data;
-}
-
 /* Only what was queued since the last time: many may wait for a server that takes nothing. */
 static void settle(struct backend *backend)
 {
     for (struct leg *leg = backend->fresh; leg != NULL; leg = leg->next) {
-        settle_piece(backend, &leg->line);
-        settle_piece(backend, &leg->value);
+        pipeline_own(leg);
     }
     backend->fresh = NULL;
 }
@@ -114,7 +95,7 @@ static void flush(struct backend *backend)
 {
     struct worker *worker = backend->worker;
 
-    if (backend->state != BACKEND_READY) {
+    if (backend->state != BACKEND_READY || backend->is_choked) {
         settle(backend);
         return;
     }
@@ -138,6 +119,7 @@ static void flush(struct backend *backend)
         count_write(backend, (size_t)n, advance(backend, (size_t)n));
         if ((size_t)n < g.total) {
             backend_listen_for(backend, BACKEND_HEARS | EPOLLOUT);
+            backend->is_choked = (backend->watch.events & EPOLLOUT) != 0;
             settle(backend);
             return;
         }

@@ -74,18 +74,28 @@ static uint64_t expire_legs(struct backend *backend, uint64_t now_us)
     return leg != NULL ? due_us(backend, leg) : UINT64_MAX;
 }
 
-/* How long the server may be silent with a request overdue before the connection is given up. */
+static uint64_t later(uint64_t a_us, uint64_t b_us)
+{
+    return a_us > b_us ? a_us : b_us;
+}
+
+/*
+ * How long the server may be silent with a request overdue before the connection is given up; or
+ * trickle on after that request was given up, for so long as those behind it have no answer.
+ */
 static uint64_t hung_at_us(const struct backend *backend)
 {
     const struct leg *leg = backend->first;
     uint64_t patience_us = HUNG_TIMEOUTS * backend->set->entry_timeout_us;
-    uint64_t since_us;
+    uint64_t last_us = TRICKLE_TIMEOUTS * backend->set->entry_timeout_us + patience_us;
+    uint64_t silent_us;
 
     if (leg == NULL || !leg->is_done || !leg->is_begun || backend->state != BACKEND_READY) {
         return UINT64_MAX;
     }
-    since_us = leg->deadline_us > backend->last_read_us ? leg->deadline_us : backend->last_read_us;
-    return since_resumed(backend, since_us + patience_us, patience_us);
+    silent_us = later(leg->deadline_us, backend->last_read_us) + patience_us;
+    last_us += later(leg->deadline_us, backend->last_reply_us);
+    return since_resumed(backend, silent_us < last_us ? silent_us : last_us, patience_us);
 }
 
 uint64_t deadline_expire(struct backend *backend, uint64_t now_us)

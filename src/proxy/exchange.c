@@ -327,6 +327,14 @@ static void count_local(struct worker *worker, const struct request *request)
     }
 }
 
+/* Bytes that a retrieval of many keys takes: the lines for its servers, and whose each key is. */
+static uint64_t split_bytes(const struct request *request)
+{
+    return request->route == ROUTE_EACH_KEY && request->key_count > 1
+               ? request->keys.len + request->key_count * sizeof(uint32_t)
+               : 0;
+}
+
 bool exchange_start(struct client *client, const struct request *request, struct chunk *chunk,
                     size_t bytes)
 {
@@ -358,7 +366,7 @@ bool exchange_start(struct client *client, const struct request *request, struct
         client->swallowing = exchange;
         exchange->legs_open++;
     }
-    if (request->route != ROUTE_LOCAL && worker_is_full(worker, 0)) {
+    if (request->route != ROUTE_LOCAL && worker_is_full(worker, split_bytes(request))) {
         worker_refuse_room(worker);
         exchange->cause = LEG_OUT_OF_MEMORY;
         started = true;

@@ -72,6 +72,30 @@ void pipeline_add(struct backend *backend, struct leg *leg)
     leg->queued_us = backend->worker->now_us;
 }
 
+/* Makes piece own its bytes. */
+static void own_piece(struct worker *worker, struct piece *piece)
+{
+    struct chunk *own;
+
+    if (piece->chunk == NULL || !piece->chunk->is_shared || piece->len > WORKER_READ_MIN) {
+        return;
+    }
+    own = chunk_new(&worker->pool, piece->len);
+    if (own == NULL) {
+        return; /* the shared chunk stays pinned instead */
+    }
+    memcpy(own->data, piece->data, piece->len);
+    chunk_unref(piece->chunk);
+    piece->chunk = own;
+    piece->data = own->data;
+}
+
+void pipeline_own(struct leg *leg)
+{
+    own_piece(leg->exchange->worker, &leg->line);
+    own_piece(leg->exchange->worker, &leg->value);
+}
+
 struct leg *pipeline_take(struct backend *backend)
 {
     struct leg *first = backend->first;

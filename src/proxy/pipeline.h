@@ -39,6 +39,9 @@ void pipeline_remove_unsent(struct backend *backend, struct leg *before, struct 
 /* Brings the server's counters of what waits and is under way up to date. */
 void pipeline_publish(struct backend *backend);
 
+/* Copies what leg is to send out of shared chunks, which it would pin for as long as it waits. */
+void pipeline_own(struct leg *leg);
+
 /* Takes the whole pipeline away; returns its first leg. */
 struct leg *pipeline_take(struct backend *backend);
 

@@ -5,6 +5,7 @@
 #include "base/socket.h"
 #include "proxy/backend_set.h"
 #include "proxy/linger.h"
+#include "proxy/pipeline.h"
 
 #include <stdlib.h>
 
@@ -151,6 +152,7 @@ void standin_promise_flush(struct backend_set *set, struct leg *leg)
 
 void standin_hold(struct worker *worker, struct leg *leg)
 {
+    pipeline_own(leg);
     leg->next = NULL;
     leg->is_held = true;
     leg->exchange->legs_piped++;

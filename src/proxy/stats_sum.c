@@ -48,6 +48,8 @@ struct stat {
 };
 
 struct stats {
+    struct worker *worker;
+    size_t bytes;    /* of the worker's memory that this has */
     struct stat *at; /* in the order they were said */
     size_t count;
     size_t room;
@@ -55,6 +57,18 @@ struct stats {
     size_t slots;      /* a power of two, twice room */
     uint64_t seed;     /* of the hashes: a server chooses its names */
 };
+
+/* Counts so many bytes more as in use. False: there is no room for them. */
+static bool charge(struct stats *stats, size_t bytes)
+{
+    if (worker_is_full(stats->worker, bytes)) {
+        worker_refuse_room(stats->worker);
+        return false;
+    }
+    stats->worker->pool.used_bytes += bytes;
+    stats->bytes += bytes;
+    return true;
+}
 
 /* Reads "123" or "1.234567". */
 static void read_number(struct stat *stat)
@@ -129,9 +143,13 @@ static uint32_t *slot_of(const struct stats *stats, struct slice name)
 static bool grow(struct stats *stats)
 {
     size_t room = stats->room == 0 ? STATS_FIRST : stats->room * 2;
-    struct stat *grown = realloc(stats->at, room * sizeof(grown[0]));
+    struct stat *grown;
     uint32_t *numbers;
 
+    if (!charge(stats, (room - stats->room) * (sizeof(grown[0]) + 2 * sizeof(numbers[0])))) {
+        return false;
+    }
+    grown = realloc(stats->at, room * sizeof(grown[0]));
     if (grown == NULL) {
         return false;
     }
@@ -201,10 +219,10 @@ static bool add_leg(struct stats *stats, struct slice text, bool may_sum)
     return true;
 }
 
-/* Makes a leg's replies one contiguous text, malloc'ed. */
-static char *flatten(struct outq *q)
+/* Makes a leg's replies one contiguous text, malloc'ed; NULL out of memory. */
+static char *flatten(struct stats *stats, struct outq *q)
 {
-    char *text = malloc(q->bytes + 1);
+    char *text = charge(stats, q->bytes + 1) ? malloc(q->bytes + 1) : NULL;
     char *to = text;
 
     for (uint32_t i = 0; text != NULL && i < q->count; i++) {
@@ -248,40 +266,69 @@ static bool put_all(struct exchange *exchange, struct outq *q, const struct stat
     return outq_copy(q, "END\r\n", 5, &exchange->worker->gather, &exchange->worker->pool);
 }
 
+/* Adds up what the legs said, a text each. False: out of memory. */
+static bool add_all(struct exchange *exchange, struct stats *stats, char **texts)
+{
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        struct leg *leg = &exchange->legs[i];
+
+        if (leg->cause != LEG_OK || leg->code != CODE_END) {
+            continue;
+        }
+        texts[i] = flatten(stats, &leg->replies);
+        if (texts[i] == NULL ||
+            !add_leg(stats, slice_make(texts[i], leg->replies.bytes), !exchange->is_settings)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where nobody said any: a line that a server answered instead, RESET or an error. */
+static bool put_line(struct exchange *exchange, struct outq *q)
+{
+    struct worker *worker = exchange->worker;
+    struct slice text = SLICE("SERVER_ERROR no server answered\r\n");
+
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        struct leg *leg = &exchange->legs[i];
+
+        if (leg->cause == LEG_OK) {
+            const struct piece *piece = outq_at(&leg->replies, 0);
+
+            text = slice_make(piece->data, piece->len);
+        }
+    }
+    return outq_copy(q, text.data, text.len, &worker->gather, &worker->pool);
+}
+
+static bool has_stats(const struct exchange *exchange)
+{
+    for (uint32_t i = 0; i < exchange->leg_count; i++) {
+        if (exchange->legs[i].cause == LEG_OK && exchange->legs[i].code == CODE_END) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool stats_sum(struct exchange *exchange, struct outq *q)
 {
     struct worker *worker = exchange->worker;
-    struct stats stats = {.seed = random_seed()};
-    char **texts = calloc(exchange->leg_count, sizeof(texts[0]));
-    struct leg *line = NULL; /* a leg that answered one line: RESET, an error */
-    bool answered = false;
-    bool done = texts != NULL;
+    struct stats stats = {.worker = worker, .seed = random_seed()};
+    char **texts;
+    bool done;
 
-    for (uint32_t i = 0; done && i < exchange->leg_count; i++) {
-        struct leg *leg = &exchange->legs[i];
-
-        if (leg->cause != LEG_OK) {
-            continue;
-        }
-        if (leg->code != CODE_END) {
-            line = leg;
-            continue;
-        }
-        answered = true;
-        texts[i] = flatten(&leg->replies);
-        done = texts[i] != NULL &&
-               add_leg(&stats, slice_make(texts[i], leg->replies.bytes), !exchange->is_settings);
+    if (!has_stats(exchange)) {
+        return put_line(exchange, q);
     }
-    if (done && answered) {
+    texts = calloc(exchange->leg_count, sizeof(texts[0]));
+    if (texts != NULL && add_all(exchange, &stats, texts)) {
         done = put_all(exchange, q, &stats);
-    } else if (done && line != NULL) {
-        const struct piece *piece = outq_at(&line->replies, 0);
+    } else {
+        struct slice text = SLICE("SERVER_ERROR out of memory\r\n");
 
-        done = outq_copy(q, piece->data, piece->len, &worker->gather, &worker->pool);
-    } else if (done) {
-        const char *text = "SERVER_ERROR no server answered\r\n";
-
-        done = outq_copy(q, text, strlen(text), &worker->gather, &worker->pool);
+        done = outq_copy(q, text.data, text.len, &worker->gather, &worker->pool);
     }
     for (uint32_t i = 0; texts != NULL && i < exchange->leg_count; i++) {
         free(texts[i]);
@@ -289,5 +336,6 @@ bool stats_sum(struct exchange *exchange, struct outq *q)
     free(texts);
     free(stats.numbers);
     free(stats.at);
+    worker->pool.used_bytes -= stats.bytes;
     return done;
 }

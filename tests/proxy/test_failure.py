@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 
-from harness import (TIME_FACTOR, ProxyTest, answer_like_memcached, free_port, keys_of, main,
+from harness import (TIME_FACTOR, ProxyTest, answer_like_memcached, free_port, is_readable, keys_of, main,
                      never_answer, pause_process, proxy_only, resident_kib, serve_items, unittest, wait_until)
 
 NEVER_EJECT = {'fall': 1000}  # for what must hold while a dead server is still asked
@@ -215,6 +215,26 @@ class AHungServer(ProxyTest):
             self.assertLess(peak - before, 64 * 1024)
         with daemon.client() as client:
             self.assertRegex(client.ask(b'get k\r\n'), rb'^SERVER_ERROR s1: ')
+
+    def test_a_late_reply_that_drips_on_for_ever_ends_its_connection(self):
+        ended = threading.Event()
+
+        def behave(connection):
+            for line, block in connection.requests():
+                if line == b'get drip':
+                    connection.send(b'VALUE drip 0 1000000\r\n')
+                    while connection.send(b'x') and not is_readable(connection.sock, 0.02):
+                        pass
+                    ended.set()
+                    return
+                connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.scripted(behave, name='s1')], proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'on_failure': 'error', 'fall': 1000,
+                                    'request_timeout': '%dms' % (100 * TIME_FACTOR)})
+        with daemon.client() as client:
+            self.assertRegex(client.ask(b'get drip\r\n'), rb'^SERVER_ERROR s1: request timed out')
+            self.assertTrue(ended.wait(10 * TIME_FACTOR), 'those behind it wait as long as it drips')
+            wait_until(lambda: client.ask(b'get k\r\n') == b'END\r\n', 30, 'a new connection')
 
     def test_a_server_that_accepts_no_connection_fails_within_the_connect_timeout(self):
         """A full backlog: the kernel drops the SYN, as a black hole does."""

@@ -6,8 +6,8 @@ import socket
 import threading
 import time
 
-from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, answer_like_memcached, cpu_seconds, let_pass, main, open_descriptors,
-                     proxy_only, resident_kib, unittest, wait_until)
+from harness import (TIME_FACTOR, Client, ProxyTest, SameTest, answer_like_memcached, cpu_seconds, keys_of, let_pass,
+                     main, open_descriptors, proxy_only, resident_kib, unittest, wait_until)
 
 # Sanitizers keep freed memory for a while, so memory is judged in the plain build alone.
 EXACT_MEMORY = TIME_FACTOR == 1
@@ -123,6 +123,40 @@ class Memory(ProxyTest):
         for client in clients:
             client.reset()
         wait_until(lambda: daemon.ask(b'set k 0 0 2\r\nhi\r\n') == b'STORED\r\n', None, 'room again')
+
+    def test_a_line_of_keys_is_not_split_beyond_max_memory(self):
+        daemon, _ = self.pool_of(1, proxy={'max_memory': '16m', 'workers': 1})
+        before = resident_kib(daemon.pid)
+        finish = self.watch_peak(daemon.pid)
+        with daemon.client() as client:
+            client.send(b'get ' + b'k ' * (3 << 20) + b'\r\n')  # read, it takes 6 MB; split, 18 MB more
+            self.assertEqual(client.read_line(), b'SERVER_ERROR out of memory\r\n')
+            self.assertEqual(client.ask(b'get k k\r\n'), b'END\r\n')
+        if EXACT_MEMORY:
+            self.assertLess(finish() - before, 20 * 1024)
+
+    def test_a_request_that_waits_while_its_server_leaves_keeps_its_own_bytes_alone(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if not line.startswith(b'get '):  # these keep it from leaving
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        servers = [self.scripted(behave, name='s1'), self.memcached('s2')]
+        daemon = self.ketamad(servers, proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'request_timeout': '%ds' % (30 * TIME_FACTOR)})
+        key = keys_of('s1', ('s1', 's2'))[0]
+        self.client(daemon.address).send(b'get %s\r\n' % key)
+        wait_until(lambda: servers[0].asked(b'get '), None, 'the request to reach it')
+        writers = [self.client(daemon.address) for _ in range(16)]
+        with daemon.client() as other:
+            before = int(daemon.admin_stats()['buffer_bytes'])
+            daemon.admin('drain s1')  # for up to a second, writes to it wait for what it was asked before
+            for writer in writers:
+                writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
+                other.send((b'x' * 2000 + b'\r\n') * 24)  # read into the same buffers
+                other.read_exactly(24 * len(b'ERROR\r\n'))
+            stats = daemon.admin_stats()
+            self.assertEqual(int(stats['in_flight']), 1 + len(writers))
+            self.assertLess(int(stats['buffer_bytes']) - before, 200 * 1024)
 
     def check_room_is_made(self, daemon, stand_still):
         """The proxy is full with what clients that do nothing more hold: others wait a few seconds, not for ever."""
@@ -267,6 +301,29 @@ class Time(ProxyTest):
                 self.client(daemon.address).send(b'get k\r\n' * 64)
             wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 300, None, 'them to wait')
             self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 4 * before)
+
+    def test_a_request_costs_the_same_however_many_wait_for_a_server_that_reads_nothing(self):
+        def stop_reading(connection):
+            connection.read_line()
+            connection.wait(1000)
+        server = self.scripted(stop_reading, name='s1', receive_buffer=4096)
+        daemon = self.ketamad([server], proxy={'workers': 1},
+                              pool={'probe_interval': '0', 'on_failure': 'error', 'request_timeout': '60s'})
+
+        with daemon.client() as other:
+            def ask_one_by_one():
+                client = self.client(daemon.address)
+                for _ in range(60):
+                    client.send(b'get k\r\n')
+                    other.ask(b'mn\r\n')
+            before = self.best(daemon.pid, 3, ask_one_by_one)
+            for _ in range(60):  # more than sockets hold
+                self.client(daemon.address).send(b'set k 0 0 100000\r\n' + b'v' * 100000 + b'\r\n')
+            wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 60, None, 'them to wait')
+            for _ in range(200):
+                self.client(daemon.address).send(b'get k\r\n' * 64)
+            wait_until(lambda: int(daemon.admin_stats()['in_flight']) >= 64 * 200, None, 'more to wait')
+            self.assertLess(self.best(daemon.pid, 3, ask_one_by_one), 2 * before)
 
     def test_a_timeout_costs_the_same_however_many_late_answers_are_awaited(self):
         def never_answer(connection):
@@ -475,6 +532,22 @@ class Servers(ProxyTest):
             self.assertEqual(client.read_line(), b'END\r\n')
         if EXACT_MEMORY:
             self.assertLess(resident_kib(daemon.pid) - before, 32 * 1024)
+
+    def test_stats_are_added_up_within_max_memory(self):
+        def behave(connection):
+            for line, block in connection.requests():
+                if line == b'stats items':
+                    connection.send(b''.join(b'STAT %d \r\n' % i for i in range(300000)) + b'END\r\n')
+                else:
+                    connection.send(answer_like_memcached(connection.server, line, block))
+        daemon = self.ketamad([self.scripted(behave, name='s1')], proxy={'workers': 1, 'max_memory': '16m'},
+                              pool={'probe_interval': '0', 'request_timeout': '10s'})
+        before = int(daemon.admin_stats()['buffer_bytes'])
+        with daemon.client(5 * TIME_FACTOR) as client:  # 4 MB, whose names take 24 MB
+            client.send(b'stats items\r\n')
+            self.assertEqual(client.read_line(), b'SERVER_ERROR out of memory\r\n')
+            self.assertTrue(client.ask(b'stats\r\n').startswith(b'STAT '))
+        wait_until(lambda: int(daemon.admin_stats()['buffer_bytes']) < before + (200 << 10), None, 'it to be given back')
 
 
 if __name__ == '__main__':
