@@ -7,9 +7,10 @@ import pwd
 import signal
 import socket
 import stat
+import time
 
-from harness import (Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, pause_process,
-                     proxy_only, unittest, wait_until)
+from harness import (TIME_FACTOR, Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main,
+                     open_descriptors, pause_process, proxy_only, unittest, wait_until)
 
 DENIED = b'ERROR this address is not allowed here\r\n'
 
@@ -162,6 +163,22 @@ class Allow(ProxyTest):
         self.assertEqual(self.counts(daemon), (0, 201))
         for client in silent:
             client.close()
+
+    def test_http_connections_that_end_without_a_word_give_their_places_back(self):
+        """As those of a port scan do, or of health checks that only connect."""
+        address = '127.0.0.1:%d' % free_port()
+        daemon, _ = self.pool_of(1, proxy={'http': address})
+        before = open_descriptors(daemon.pid)
+        for last_word in (b'', b'\x16\x03\x01\r\n\r\n'):
+            clients = [connect_from('127.0.0.1', address) for _ in range(128)]  # as many as it has places for
+            wait_until(lambda: open_descriptors(daemon.pid) >= before + 128, None, 'all to be accepted')
+            for client in clients:
+                client.send(last_word)
+                client.close()
+            started = time.monotonic()
+            self.assertEqual(http_status(address), 200)
+            self.assertLess(time.monotonic() - started, 5 * TIME_FACTOR)
+            wait_until(lambda: open_descriptors(daemon.pid) < before + 10, None, 'all to be closed')
 
     def test_an_http_connection_allowed_no_longer_is_told_at_its_next_request(self):
         address = '127.0.0.1:%d' % free_port()
