@@ -356,6 +356,45 @@ class AllocationsAtReload(FaultsTest):
 
 @proxy_only
 @usable
+class AllocationsAfterReload(FaultsTest):
+    """A reload was taken, and there is no memory to watch its new server yet."""
+
+    def test_the_others_go_by_the_new_configuration(self):
+        servers = [self.memcached('s%d' % i) for i in (1, 2, 3)]
+        count = self.reload(servers, None)
+        self.assertIn(True, (self.reload(servers, n) for n in range(count, count // 2, -1)),
+                      'no failure left a server unwatched')
+
+    def reload(self, servers, n):
+        """
+        Adds the first of them with no memory from allocation n on, and ejects the second one;
+        returns whether the first was left unwatched. n None: how many allocations there are.
+        """
+        tunables = 'glibc.malloc.tcache_count=0:glibc.malloc.perturb=85'  # what is freed is overwritten
+        environment = dict(self.faults.environment(), GLIBC_TUNABLES=tunables)
+        self.faults.clear()
+        daemon = self.ketamad(servers[1:], pool={'probe_interval': '10m'}, environment=environment)
+        self.wait_started(daemon)
+        with Client(daemon.admin_address) as admin:
+            self.assertRegex(admin.ask(b'version\r\n'), b'^VERSION')
+            daemon.servers = servers
+            self.faults.rule('allocate', **({} if n is None else {'from_': n}))
+            daemon.reload()
+            wait_until(lambda: daemon.log_has(r'reload: (done|failed)'), None, 'the reload to be over')
+            count = self.faults.count('allocate', 'calls')
+            is_unwatched = bool(daemon.log_has('some servers are not watched yet'))
+            if is_unwatched:
+                self.assertEqual(admin.ask(b'eject s2\r\n'), b'OK\r\n')
+            self.faults.clear()
+        if is_unwatched:
+            daemon.wait_state('s2', 'ejected')
+            wait_until(lambda: 's1' in daemon.members(), None, 'the new server to be watched')
+        self.assertEqual(daemon.terminate(), 0)
+        return count if n is None else is_unwatched
+
+
+@proxy_only
+@usable
 class AllocationsAtEjection(FaultsTest):
     """A server leaves and returns although memory was short, and shows nothing that was overwritten."""
 
