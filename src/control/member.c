@@ -427,6 +427,18 @@ static bool add_unknown(struct control *control, const struct topology *topology
     return true;
 }
 
+/* What kept others from standing in for some may be no longer so. */
+static void reconsider_pools(struct control *control)
+{
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *member = control->members[i];
+
+        if (member != NULL && member->phase == MEMBER_OUT && member->is_gate_open) {
+            leave_reconsider_pool(member);
+        }
+    }
+}
+
 bool members_adopt(struct control *control, const struct topology *topology)
 {
     bool has_all;
@@ -438,6 +450,7 @@ bool members_adopt(struct control *control, const struct topology *topology)
             rules_changed(control->members[i]);
         }
     }
+    reconsider_pools(control);
     return has_all;
 }
 
