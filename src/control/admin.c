@@ -186,6 +186,7 @@ static void on_session_event(struct bufferevent *stream, short what, void *arg)
          evbuffer_get_length(bufferevent_get_output(stream)) > 0)) {
         /* it may have shut its write side only */
         session->is_ending = !watch_is_on(session->admin->control, session);
+        watch_half_closed(session->admin->control, session);
         bufferevent_disable(stream, EV_READ);
         return;
     }
