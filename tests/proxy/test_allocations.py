@@ -6,6 +6,7 @@ FAULTS=all tries every one of them, which takes minutes; else one in a few, othe
 import os
 import random
 import re
+import signal
 import time
 
 from injected import Faults, usable
@@ -391,6 +392,54 @@ class AllocationsAfterReload(FaultsTest):
             wait_until(lambda: 's1' in daemon.members(), None, 'the new server to be watched')
         self.assertEqual(daemon.terminate(), 0)
         return count if n is None else is_unwatched
+
+
+@proxy_only
+@usable
+class AllocationsOfNames(FaultsTest):
+    """A reload that is refused has no names looked up that only it knew."""
+
+    @staticmethod
+    def counts(daemon):
+        stats = daemon.admin_stats()
+        return int(stats['reloads']), int(stats['reloads_refused'])
+
+    def reload(self, daemon, servers, n):
+        """Whether it is taken, what was logged, and whether an allocation failed."""
+        before = len(daemon.stderr())
+        counts = self.counts(daemon)
+        daemon.servers = servers
+        daemon.write_conf()
+        self.faults.rule('allocate', at=n)
+        daemon.send_signal(signal.SIGHUP)
+        began = time.monotonic()
+
+        def is_over():
+            if re.search(r'reload: (done|failed)', daemon.stderr()[before:]):
+                return True
+            return time.monotonic() - began > 0.3 * TIME_FACTOR  # its line was held back, as one of too many
+        wait_until(is_over, None, 'the reload to be over')
+        has_failed = self.faults.count('allocate') > 0
+        self.faults.rule('allocate')
+        wait_until(lambda: self.counts(daemon) != counts, None, 'the reload')  # and two turns: names are looked up
+        return self.counts(daemon)[0] > counts[0], daemon.stderr()[before:], has_failed
+
+    def test_one_that_fails(self):
+        few = [self.memcached('s1')]
+        many = few + ['localhost:%d name=s2' % free_port(), 'no-such-host.invalid:11211 name=s3']
+        daemon = self.faulty(few)
+        refused = 0
+        has_failed = True
+        n = 0
+        while has_failed:
+            n += 1
+            is_taken, logged, has_failed = self.reload(daemon, many, n)
+            if is_taken:
+                self.assertTrue(self.reload(daemon, few, 0)[0])
+            else:
+                refused += 1
+                self.assertNotIn('name localhost', logged, n)
+        self.assertGreater(refused, 10)
 
 
 @proxy_only

@@ -4,8 +4,8 @@ import os
 import re
 import signal
 
-from harness import (Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main, never_answer,
-                     open_descriptors, resident_kib, unittest, wait_until, wrongs, failures, TIME_FACTOR)
+from harness import (KETAMAD, Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main,
+                     never_answer, open_descriptors, resident_kib, run_tool, unittest, wait_until, wrongs, failures, TIME_FACTOR)
 
 
 @unittest.skipUnless(has_admin('reload'), 'no reload yet')
@@ -169,10 +169,21 @@ class Reload(ProxyTest):
                              b'SERVER_ERROR object too large for cache\r\n')
 
     def test_what_cannot_change_live_is_named(self):
+        """And stays what it was: it is named at each reload."""
+        keys = run_tool([KETAMAD, '--keys'])[1].decode()
+        fixed = re.findall(r'^\[proxy\] +(\w+) +\S+ +\S+ +no ', keys, re.M)
+        self.assertIn('workers', fixed)
         daemon, _ = self.pool_of(1)
-        daemon.proxy['workers'] = 3
-        daemon.write_conf()
-        self.assertIn('workers', '\n'.join(daemon.admin('reload')))
+        edits = {'workers': 3, 'user': 'nobody', 'pidfile': '/nowhere/pid', 'log': 'file:/nowhere/log',
+                 'http': '127.0.0.1:%d' % free_port()}
+        self.assertEqual(sorted(list(edits) + ['admin']), sorted(fixed))
+        daemon.proxy = dict(edits)
+        text = daemon.render().replace(daemon.admin_address, '127.0.0.1:%d' % free_port())
+        for _ in range(3):
+            daemon.write_conf(text)
+            named = re.findall(r'^(\w+) differs', '\n'.join(daemon.admin('reload')), re.M)
+            self.assertEqual(sorted(named), sorted(fixed))
+        self.assertEqual(daemon.terminate(), 0)
 
     def test_unchanged_servers_keep_their_connections(self):
         daemon, servers = self.pool_of(3)
