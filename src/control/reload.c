@@ -13,9 +13,11 @@
 #include "control/resolver.h"
 #include "control/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Says a line in the log and in the answer. */
 __attribute__((format(printf, 3, 4))) static void say(struct evbuffer *out, enum log_level level,
@@ -195,6 +197,48 @@ static void say_changes(struct evbuffer *out, const struct config *before,
     config_diff_live(before, after, on_changed, out);
 }
 
+/* The listen line of any pool that opened the address, or NULL: it is new. */
+static const struct config_listen *find_opened(const struct config *config,
+                                               const struct address *address)
+{
+    const struct config_listen *listen = NULL;
+
+    for (size_t p = 0; p < config->pool_count && listen == NULL; p++) {
+        listen = find_listen(&config->pools[p], address);
+    }
+    return listen;
+}
+
+/* Gives unix sockets that stay the modes that their lines have now. */
+static void set_modes(struct evbuffer *out, const struct config *before, const struct config *after)
+{
+    for (size_t p = 0; p < after->pool_count; p++) {
+        const struct config_pool *pool = &after->pools[p];
+
+        for (size_t i = 0; i < pool->listen_count; i++) {
+            const struct config_listen *now = &pool->listens[i];
+            const struct config_listen *old = find_opened(before, &now->address);
+            const char *path = now->address.host;
+
+            if (old == NULL || old->mode == now->mode) {
+                continue;
+            }
+            if (now->mode == 0) {
+                say(out, LOG_LEVEL_WARN,
+                    "pool %s: listen unix:%s keeps mode %04o until it is "
+                    "opened anew",
+                    pool->name, path, (unsigned)old->mode);
+            } else if (chmod(path, now->mode) == -1) {
+                say(out, LOG_LEVEL_ERROR, "pool %s: listen unix:%s cannot be given mode %04o: %s",
+                    pool->name, path, (unsigned)now->mode, strerror(errno));
+            } else {
+                say(out, LOG_LEVEL_NOTICE, "pool %s: listen unix:%s has mode %04o now", pool->name,
+                    path, (unsigned)now->mode);
+            }
+        }
+    }
+}
+
 /* Wants no longer the names of config looked up, of its first most servers. */
 static void unwant_names(struct control *control, const struct config *config, size_t most)
 {
@@ -330,6 +374,7 @@ bool reload_run(struct control *control, struct evbuffer *out)
     }
     count_attempt(control, true);
     say_changes(out, before, config);
+    set_modes(out, before, config);
     config_diff_fixed(before, config, on_fixed, out);
     log_set_level((enum log_level)config->log_level);
     say(out, LOG_LEVEL_NOTICE, "done, generation %llu%s",

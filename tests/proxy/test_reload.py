@@ -3,9 +3,10 @@
 import os
 import re
 import signal
+import stat
 
 from harness import (KETAMAD, Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main,
-                     never_answer, open_descriptors, resident_kib, run_tool, unittest, wait_until, wrongs, failures, TIME_FACTOR)
+                     make_directory, never_answer, open_descriptors, resident_kib, run_tool, unittest, wait_until, wrongs, failures, TIME_FACTOR)
 
 
 @unittest.skipUnless(has_admin('reload'), 'no reload yet')
@@ -155,6 +156,16 @@ class Reload(ProxyTest):
                 self.reload_and_wait(daemon)
                 wait_until(lambda: not accepts(second), None, 'the listener to close')
             self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
+
+    def test_the_mode_of_a_unix_socket_changes_live(self):
+        path = os.path.join(make_directory(), 'socket')
+        daemon, _ = self.pool_of(1, listens=['127.0.0.1:%d' % free_port(), 'unix:%s mode=0666' % path])
+        for mode, said in (('0600', 'has mode 0600 now'), ('0660', 'has mode 0660 now'), ('', 'keeps mode 0660')):
+            daemon.listens[1] = 'unix:%s%s' % (path, mode and ' mode=' + mode)
+            daemon.write_conf()
+            self.assertIn(said, '\n'.join(daemon.admin('reload')))
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), int(mode or '0660', 8))
+        self.assertTrue(accepts('unix:' + path))
 
     def test_limits_and_timeouts_change_live(self):
         server = self.scripted(answer_after(0.3), name='s1')
