@@ -195,12 +195,23 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* A name that is being looked up for the first time says nothing about its server. */
+static enum health_cause judge_cause(const struct member *member, enum health_cause cause)
+{
+    uint64_t for_us;
+
+    return cause == HEALTH_UNRESOLVED &&
+                   resolver_is_awaited(member->control->resolver, &member->server->address, &for_us)
+               ? HEALTH_PROXY_TROUBLE
+               : cause;
+}
+
 static void on_probe(void *arg, const struct probe_result *result)
 {
     struct member *member = arg;
     struct health_event event = {
         .kind = result->cause == HEALTH_NO_CAUSE ? HEALTH_PROBE_OK : HEALTH_PROBE_FAILED,
-        .cause = result->cause,
+        .cause = judge_cause(member, result->cause),
         .begun_us = result->begun_us,
         .ended_us = result->ended_us,
     };
@@ -244,7 +255,7 @@ void member_on_verdict(struct control *control, struct verdict_mail *mail)
             apply(member, &event);
         }
         event = (struct health_event){.kind = HEALTH_TRAFFIC_FAILED,
-                                      .cause = cause,
+                                      .cause = judge_cause(member, cause),
                                       .begun_us = mail->begun_us,
                                       .ended_us = mail->ended_us};
         apply(member, &event);
