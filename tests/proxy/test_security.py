@@ -370,7 +370,7 @@ def status_of(pid):
 @unittest.skipUnless(os.geteuid() == 0, 'only root can become another user')
 class Unprivileged(ProxyTest):
     def start_as(self, name, **options):
-        self.home = self.temporary_directory()
+        self.home = getattr(self, 'home', None) or self.temporary_directory()
         os.chmod(self.home, 0o755)
         proxy = {'user': name, 'log': 'file:' + os.path.join(self.home, 'log'),
                  'pidfile': os.path.join(self.home, 'pid')}
@@ -390,6 +390,20 @@ class Unprivileged(ProxyTest):
         self.assertEqual({status[name] for name in ('CapEff', 'CapPrm', 'CapInh')}, {'0' * 16})
         for task in os.listdir('/proc/%d/task' % daemon.pid):
             self.assertEqual(status_of(int(task))['Uid'], status['Uid'])
+
+    def test_links_that_lie_in_the_folder_of_its_files_are_not_followed_to_others(self):
+        """Log and pid file may be in a folder of the user's, who is not to get what is root's."""
+        self.home = self.temporary_directory()
+        victims = [os.path.join(self.temporary_directory(), 'root') for _ in range(2)]
+        for victim, link in zip(victims, ('pid.new', 'log')):
+            with open(victim, 'w', encoding='ascii') as file:
+                file.write('kept\n')
+            os.symlink(victim, os.path.join(self.home, link))
+        daemon = self.start_as('nobody')
+        for victim in victims:
+            self.assertEqual(os.stat(victim).st_uid, 0, victim)
+            self.assertTrue(read_text(victim).startswith('kept\n'), victim)
+        self.assertEqual(read_text(os.path.join(self.home, 'pid')), '%d\n' % daemon.pid)
 
     def test_reload_log_and_sockets_go_on_without_root(self):
         """Everything that root opened can be served, opened again and closed by the user."""
