@@ -168,6 +168,7 @@ class Allow(ProxyTest):
         """As those of a port scan do, or of health checks that only connect."""
         address = '127.0.0.1:%d' % free_port()
         daemon, _ = self.pool_of(1, proxy={'http': address})
+        self.assertEqual(http_status(address), 200)  # its start is over
         before = open_descriptors(daemon.pid)
         for last_word in (b'', b'\x16\x03\x01\r\n\r\n'):
             clients = [connect_from('127.0.0.1', address) for _ in range(128)]  # as many as it has places for
