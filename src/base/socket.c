@@ -73,22 +73,23 @@ int socket_error(int fd)
     return error;
 }
 
-/* True where the path is a socket that nobody listens on. */
+/* True where the path is a socket that nobody listens on; one whose backlog is full is in use. */
 static bool is_stale(const struct endpoint *endpoint)
 {
     struct stat info;
-    bool done;
+    bool is_refused;
     int fd;
 
     if (lstat(endpoint->at.path.sun_path, &info) == -1 || !S_ISSOCK(info.st_mode)) {
         return false;
     }
-    fd = socket_connect(endpoint, &done);
-    if (fd != -1) {
-        close(fd);
+    fd = open_socket(endpoint);
+    if (fd == -1) {
         return false;
     }
-    return errno == ECONNREFUSED;
+    is_refused = connect(fd, &endpoint->at.any, endpoint->len) == -1 && errno == ECONNREFUSED;
+    close(fd);
+    return is_refused;
 }
 
 int socket_listen(const struct endpoint *endpoint, mode_t mode)

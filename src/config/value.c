@@ -333,3 +333,63 @@ bool config_value_equals(const struct config_key *key, const void *a, const void
     assert(false);
     return false;
 }
+
+static size_t field_bytes(enum key_type type)
+{
+    switch (type) {
+    case KEY_NUMBER:
+    case KEY_PERCENT:
+        return sizeof(unsigned);
+    case KEY_DURATION:
+    case KEY_SIZE:
+        return sizeof(uint64_t);
+    case KEY_YES_NO:
+        return sizeof(bool);
+    case KEY_CHOICE:
+        return sizeof(int);
+    case KEY_TEXT:
+    case KEY_PATH:
+        return sizeof(char *);
+    case KEY_LOG:
+        return sizeof(enum config_log_to);
+    case KEY_ADDRESS:
+        return sizeof(struct config_listen);
+    case KEY_LISTEN:
+        return sizeof(struct config_listen *);
+    case KEY_SERVER:
+        return sizeof(struct config_server *);
+    }
+    return 0;
+}
+
+/* Of the second field; 0: there is none. */
+static size_t beside_bytes(enum key_type type)
+{
+    switch (type) {
+    case KEY_LOG:
+        return sizeof(char *);
+    case KEY_ADDRESS:
+        return sizeof(bool);
+    case KEY_LISTEN:
+    case KEY_SERVER:
+        return sizeof(size_t);
+    default:
+        return 0;
+    }
+}
+
+static void swap_bytes(void *a, void *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char kept = ((char *)a)[i];
+
+        ((char *)a)[i] = ((char *)b)[i];
+        ((char *)b)[i] = kept;
+    }
+}
+
+void config_value_swap(const struct config_key *key, void *a, void *b)
+{
+    swap_bytes(config_key_field(key, a), config_key_field(key, b), field_bytes(key->type));
+    swap_bytes(config_key_beside(key, a), config_key_beside(key, b), beside_bytes(key->type));
+}

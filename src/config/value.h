@@ -30,4 +30,7 @@ void config_value_free_all(enum key_section section, void *target);
 /* True where both structs of the key's section hold the same value. Not for repeatable keys. */
 bool config_value_equals(const struct config_key *key, const void *a, const void *b);
 
+/* Swaps the key's value in two structs of its section. */
+void config_value_swap(const struct config_key *key, void *a, void *b);
+
 #endif

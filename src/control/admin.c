@@ -27,7 +27,9 @@ enum {
     SILENCE_US = 5000000, /* of a session whose place may be given to another */
     ACCEPT_PAUSE_US = 1000000,
     COMMAND_LINE_MAX = 8192,
-    OUTPUT_MAX = 8 << 20, /* a reader that takes nothing is closed there */
+    INPUT_MAX = 2 * COMMAND_LINE_MAX, /* then it is not read from */
+    COMMANDS_A_TURN = 8,              /* of one session; then others have theirs */
+    OUTPUT_MAX = 8 << 20,             /* a reader that takes nothing is closed there */
 };
 
 struct admin {
@@ -44,9 +46,11 @@ struct session {
     struct list link;
     struct admin *admin;
     struct bufferevent *stream;
+    struct event *more_timer; /* pending while lines wait for its next turn */
     uint64_t heard_us;
     bool is_ending;
-    bool is_waiting; /* for the rest of an answer */
+    bool is_waiting;     /* for the rest of an answer */
+    bool is_half_closed; /* nothing comes any more: what has come is answered */
 };
 
 static void session_free(struct session *session)
@@ -55,6 +59,7 @@ static void session_free(struct session *session)
     admin_clients_forget(session->admin->control, session);
     list_remove(&session->link);
     session->admin->session_count--;
+    event_free(session->more_timer);
     bufferevent_free(session->stream);
     free(session);
 }
@@ -101,11 +106,9 @@ static bool answer_http(struct session *session, const char *line, size_t len)
     return true;
 }
 
-/* True where a whole line is there that could not be taken: memory is short. */
-static bool is_stuck(struct session *session, struct evbuffer *in)
+static bool has_line(struct evbuffer *in)
 {
-    return !session->is_ending && !session->is_waiting &&
-           evbuffer_search_eol(in, NULL, NULL, EVBUFFER_EOL_CRLF).pos != -1;
+    return evbuffer_search_eol(in, NULL, NULL, EVBUFFER_EOL_CRLF).pos != -1;
 }
 
 static void note_heard(struct session *session)
@@ -133,37 +136,70 @@ static bool make_place(struct admin *admin)
     return false;
 }
 
-/* Runs the commands that have arrived whole. */
+static void run_line(struct session *session, const char *line, size_t len)
+{
+    struct evbuffer *out = bufferevent_get_output(session->stream);
+    struct control *control = session->admin->control;
+
+    if (watch_is_on(control, session)) { /* the line only ends it */
+        watch_stop(control, session);
+        evbuffer_add_printf(out, "END\r\n");
+    } else if (answer_http(session, line, len)) {
+        session->is_ending = true;
+    } else if (!admin_command_run(control, session, slice_make(line, len), out)) {
+        session->is_ending = true;
+    }
+}
+
+/*
+ * Runs commands that have arrived whole, as many as a turn may hold. False: the session is of no
+ * use any more.
+ */
+static bool run_lines(struct session *session)
+{
+    struct evbuffer *in = bufferevent_get_input(session->stream);
+    struct evbuffer *out = bufferevent_get_output(session->stream);
+
+    for (int i = 0; i < COMMANDS_A_TURN && !session->is_ending && !session->is_waiting; i++) {
+        size_t len;
+        char *line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF);
+
+        if (line == NULL) {
+            if (has_line(in)) {
+                return false; /* memory is short */
+            }
+            if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
+                evbuffer_add_printf(out, "ERROR a command has at most %d bytes\r\n",
+                                    COMMAND_LINE_MAX);
+                session->is_ending = true;
+            }
+            break;
+        }
+        run_line(session, line, len);
+        reserve_free(line);
+        if (evbuffer_get_length(out) > OUTPUT_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void on_readable(struct bufferevent *stream, void *arg)
 {
     struct session *session = arg;
-    struct evbuffer *in = bufferevent_get_input(stream);
     struct evbuffer *out = bufferevent_get_output(stream);
-    char *line;
-    size_t len;
+    struct control *control = session->admin->control;
 
     note_heard(session);
-    while (!session->is_ending && !session->is_waiting &&
-           (line = evbuffer_readln(in, &len, EVBUFFER_EOL_CRLF)) != NULL) {
-        if (watch_is_on(session->admin->control, session)) { /* the line only ends it */
-            watch_stop(session->admin->control, session);
-            evbuffer_add_printf(out, "END\r\n");
-        } else if (answer_http(session, line, len)) {
-            session->is_ending = true;
-            evbuffer_drain(in, evbuffer_get_length(in));
-        } else if (!admin_command_run(session->admin->control, session, slice_make(line, len),
-                                      out)) {
-            session->is_ending = true;
-        }
-        reserve_free(line);
-    }
-    if (evbuffer_get_length(in) > COMMAND_LINE_MAX) {
-        evbuffer_add_printf(out, "ERROR a command has at most %d bytes\r\n", COMMAND_LINE_MAX);
-        session->is_ending = true;
-    }
-    if (evbuffer_get_length(out) > OUTPUT_MAX || is_stuck(session, in)) {
+    if (!run_lines(session)) {
         session_free(session);
         return;
+    }
+    if (!session->is_ending && !session->is_waiting && has_line(bufferevent_get_input(stream))) {
+        timer_set(session->more_timer, 0);
+    } else {
+        session->is_ending |=
+            session->is_half_closed && !session->is_waiting && !watch_is_on(control, session);
     }
     if (evbuffer_get_length(out) > 0 && bufferevent_enable(stream, EV_WRITE) == -1) {
         session_free(session); /* a stream made while memory was short does not write by itself */
@@ -177,15 +213,28 @@ static void on_readable(struct bufferevent *stream, void *arg)
     }
 }
 
-static void on_session_event(struct bufferevent *stream, short what, void *arg)
+static void on_more(evutil_socket_t fd, short what, void *arg)
 {
     struct session *session = arg;
 
+    (void)fd;
+    (void)what;
+    on_readable(session->stream, session);
+}
+
+static void on_session_event(struct bufferevent *stream, short what, void *arg)
+{
+    struct session *session = arg;
+    struct control *control = session->admin->control;
+    bool has_work = session->is_waiting || watch_is_on(control, session) ||
+                    evtimer_pending(session->more_timer, NULL);
+
     if ((what & BEV_EVENT_EOF) &&
-        (session->is_waiting || watch_is_on(session->admin->control, session) ||
-         evbuffer_get_length(bufferevent_get_output(stream)) > 0)) {
+        (has_work || evbuffer_get_length(bufferevent_get_output(stream)) > 0)) {
         /* it may have shut its write side only */
-        session->is_ending = !watch_is_on(session->admin->control, session);
+        session->is_half_closed = true;
+        session->is_ending |= !has_work;
+        watch_half_closed(control, session);
         bufferevent_disable(stream, EV_READ);
         return;
     }
@@ -226,12 +275,19 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     }
     session->admin = admin;
     list_init(&session->link);
-    session->stream = bufferevent_socket_new(admin->control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    session->more_timer = evtimer_new(admin->control->base, on_more, session);
+    session->stream = session->more_timer != NULL
+                          ? bufferevent_socket_new(admin->control->base, fd, BEV_OPT_CLOSE_ON_FREE)
+                          : NULL;
     if (session->stream == NULL) {
         close(fd);
+        if (session->more_timer != NULL) {
+            event_free(session->more_timer);
+        }
         free(session);
         return;
     }
+    bufferevent_setwatermark(session->stream, EV_READ, 0, INPUT_MAX);
     note_heard(session);
     admin->session_count++;
     bufferevent_setcb(session->stream, on_readable, on_written, on_session_event, session);

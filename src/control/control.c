@@ -187,8 +187,9 @@ static bool init_events(struct control *control)
         event_new(control->base, control->mailbox.wake_fd, EV_READ | EV_PERSIST, on_mail, control);
     control->drain_timer = evtimer_new(control->base, on_drain_timeout, control);
     control->later_timer = evtimer_new(control->base, rebuild_on_later, control);
+    control->names_timer = evtimer_new(control->base, rebuild_on_names, control);
     if (control->mail_event == NULL || control->drain_timer == NULL ||
-        control->later_timer == NULL) {
+        control->later_timer == NULL || control->names_timer == NULL) {
         return false;
     }
     if (event_add(control->mail_event, NULL) == -1) {
@@ -242,6 +243,9 @@ static void fini(struct control *control)
     }
     if (control->later_timer != NULL) {
         event_free(control->later_timer);
+    }
+    if (control->names_timer != NULL) {
+        event_free(control->names_timer);
     }
     members_free(control);
     resolver_free(control->resolver);

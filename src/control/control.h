@@ -47,6 +47,7 @@ struct control {
     struct event *signal_events[CONTROL_SIGNALS];
     struct event *drain_timer;
     struct event *later_timer; /* for what memory was short for */
+    struct event *names_timer; /* for names that are not answered at once */
     struct admin *admin;
     struct http *http;
     struct metrics *metrics;

@@ -1,7 +1,6 @@
 /* See http.h. */
 #include "control/http.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/socket.h"
 #include "control/admit.h"
@@ -32,9 +31,8 @@ enum {
 /* A connection, as far as it can be seen from outside evhttp. */
 struct slot {
     struct bufferevent *stream; /* NULL: free */
-    uint64_t since_us;
-    bool has_asked;
-    bool is_new; /* not looked at by on_new; holds a reference to stream */
+    bool is_held;               /* a reference to stream is: it has not asked anything yet */
+    bool is_new;                /* not looked at by on_new */
 };
 
 struct http {
@@ -132,18 +130,40 @@ static const struct page_row *find_page(struct evhttp_request *request)
     return NULL;
 }
 
-/* Slots of connections that ended without a request: evhttp has closed them by its timeout. */
+static void slot_free(struct slot *slot)
+{
+    if (slot->is_held) {
+        bufferevent_decref(slot->stream);
+    }
+    *slot = (struct slot){.stream = NULL};
+}
+
+/*
+ * evhttp tells of no end of a connection that has asked nothing. It has freed the stream then,
+ * which takes the callbacks from it, but for the reference that is held here.
+ */
+static bool has_ended(const struct slot *slot)
+{
+    bufferevent_data_cb on_read;
+    bufferevent_data_cb on_write;
+    bufferevent_event_cb on_event;
+    void *arg;
+
+    if (!slot->is_held) {
+        return false;
+    }
+    bufferevent_getcb(slot->stream, &on_read, &on_write, &on_event, &arg);
+    return on_read == NULL && on_write == NULL && on_event == NULL;
+}
+
 static void free_slots(struct http *http)
 {
-    uint64_t now_us = clock_us();
-
     http->used = 0;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct slot *slot = &http->slots[i];
 
-        if (slot->stream != NULL && !slot->has_asked &&
-            now_us - slot->since_us > (TIMEOUT_S + 1) * (uint64_t)1000000) {
-            slot->stream = NULL;
+        if (slot->stream != NULL && has_ended(slot)) {
+            slot_free(slot);
         }
         http->used += slot->stream != NULL;
     }
@@ -166,7 +186,7 @@ static void on_connection_end(struct evhttp_connection *connection, void *arg)
 
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         if (http->slots[i].stream == stream) {
-            http->slots[i].stream = NULL;
+            slot_free(&http->slots[i]);
         }
     }
     free_slots(http);
@@ -196,9 +216,8 @@ static void on_new(evutil_socket_t fd, short what, void *arg)
         if (fd != -1 && !admit_peer(control, &control->config->http, "http", fd)) {
             (void)!write(fd, text, sizeof(text) - 1);
             shutdown(fd, SHUT_RDWR); /* evhttp finds its end and frees it */
-            slot->stream = NULL;
+            slot_free(slot);
         }
-        bufferevent_decref(stream);
     }
     free_slots(http);
 }
@@ -210,8 +229,11 @@ static void note_request(struct http *http, struct evhttp_request *request)
     const struct bufferevent *stream = evhttp_connection_get_bufferevent(connection);
 
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        if (http->slots[i].stream == stream) {
-            http->slots[i].has_asked = true;
+        struct slot *slot = &http->slots[i];
+
+        if (slot->stream == stream && slot->is_held) {
+            slot->is_held = false;
+            bufferevent_decref(slot->stream);
         }
     }
     evhttp_connection_set_closecb(connection, on_connection_end, http);
@@ -281,22 +303,18 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     if (stream != NULL) {
         bufferevent_setwatermark(stream, EV_READ, 0, UNREAD_MAX);
     }
-    for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        struct slot *slot = &http->slots[i];
-
-        if (slot->stream == stream) {
-            slot->stream = NULL; /* ended without a word, and its memory is in use again */
-        }
-        if (slot->stream == NULL) {
-            free_slot = slot;
+    free_slots(http); /* before this one, whose callbacks evhttp has yet to set */
+    for (int i = 0; i < CONNECTIONS_MAX && free_slot == NULL; i++) {
+        if (http->slots[i].stream == NULL) {
+            free_slot = &http->slots[i];
         }
     }
     if (free_slot != NULL && stream != NULL) {
         bool is_new = http->control->config->http.allow.count > 0;
 
-        *free_slot = (struct slot){.stream = stream, .since_us = clock_us(), .is_new = is_new};
+        *free_slot = (struct slot){.stream = stream, .is_held = true, .is_new = is_new};
+        bufferevent_incref(stream);
         if (is_new) {
-            bufferevent_incref(stream);
             event_active(http->new_event, EV_TIMEOUT, 0);
         }
     }
@@ -389,9 +407,7 @@ void http_free(struct http *http)
         return;
     }
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        if (http->slots[i].stream != NULL && http->slots[i].is_new) {
-            bufferevent_decref(http->slots[i].stream);
-        }
+        slot_free(&http->slots[i]);
     }
     if (http->server != NULL) {
         evhttp_free(http->server); /* and the listener */

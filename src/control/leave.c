@@ -190,13 +190,14 @@ void leave_reconsider_pool(struct member *member)
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *other = control->members[i];
 
-        if (other == NULL || other->pool != member->pool || leave_pool_has_debts(other)) {
+        if (other == NULL || other->pool != member->pool) {
             continue;
         }
-        if (other->phase == MEMBER_LEAVING && other->has_left) {
+        if (other->phase == MEMBER_LEAVING && other->has_left && !leave_pool_has_debts(other)) {
             leave_together(other, false);
         } else if (other->phase == MEMBER_OUT && other->is_gate_open &&
-                   may_be_replaced(other, live_members(other) + 1)) {
+                   may_be_replaced(other, live_members(other) + 1) &&
+                   !leave_pool_has_debts(other)) {
             begin_leaving(other);
         }
     }

@@ -195,12 +195,23 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* A name that is being looked up for the first time says nothing about its server. */
+static enum health_cause judge_cause(const struct member *member, enum health_cause cause)
+{
+    uint64_t for_us;
+
+    return cause == HEALTH_UNRESOLVED &&
+                   resolver_is_awaited(member->control->resolver, &member->server->address, &for_us)
+               ? HEALTH_PROXY_TROUBLE
+               : cause;
+}
+
 static void on_probe(void *arg, const struct probe_result *result)
 {
     struct member *member = arg;
     struct health_event event = {
         .kind = result->cause == HEALTH_NO_CAUSE ? HEALTH_PROBE_OK : HEALTH_PROBE_FAILED,
-        .cause = result->cause,
+        .cause = judge_cause(member, result->cause),
         .begun_us = result->begun_us,
         .ended_us = result->ended_us,
     };
@@ -244,7 +255,7 @@ void member_on_verdict(struct control *control, struct verdict_mail *mail)
             apply(member, &event);
         }
         event = (struct health_event){.kind = HEALTH_TRAFFIC_FAILED,
-                                      .cause = cause,
+                                      .cause = judge_cause(member, cause),
                                       .begun_us = mail->begun_us,
                                       .ended_us = mail->ended_us};
         apply(member, &event);
@@ -375,43 +386,22 @@ static bool grow(struct control *control, uint32_t count)
     return true;
 }
 
-/* Makes or finds the member of each server. False: out of memory. */
-static bool adopt_all(struct control *control, const struct topology *topology)
-{
-    for (uint32_t p = 0; p < topology->pool_count; p++) {
-        const struct topology_pool *pool = &topology->pools[p];
-
-        for (uint32_t s = 0; s < pool->server_count; s++) {
-            struct server *server = pool->servers[s].server;
-            struct member *member;
-
-            if (!grow(control, server->slot + 1)) {
-                return false;
-            }
-            member = control->members[server->slot];
-            if (member != NULL && member->server != server) {
-                member_free(member);
-                member = NULL;
-            }
-            if (member == NULL) {
-                member = member_new(control, server, config_find_pool(control->config, pool->name));
-                control->members[server->slot] = member;
-                if (member == NULL) {
-                    return false;
-                }
-            }
-            member->pool = config_find_pool(control->config, pool->name);
-            member->adoption = control->adoptions;
-        }
-    }
-    return true;
-}
-
-bool members_adopt(struct control *control, const struct topology *topology)
+/* Members of servers that stand in the topology go by the configuration in force; others end. */
+static void keep_known(struct control *control, const struct topology *topology)
 {
     control->adoptions++;
-    if (!adopt_all(control, topology)) {
-        return false;
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+        const struct config_pool *config = config_find_pool(control->config, pool->name);
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            struct member *member = member_find(control, pool->servers[s].server);
+
+            if (member != NULL) {
+                member->pool = config;
+                member->adoption = control->adoptions;
+            }
+        }
     }
     for (uint32_t i = 0; i < control->member_count; i++) {
         struct member *member = control->members[i];
@@ -421,12 +411,58 @@ bool members_adopt(struct control *control, const struct topology *topology)
             member_free(member);
         }
     }
+}
+
+/* Makes members for servers that have none. False: out of memory. */
+static bool add_unknown(struct control *control, const struct topology *topology)
+{
+    for (uint32_t p = 0; p < topology->pool_count; p++) {
+        const struct topology_pool *pool = &topology->pools[p];
+        const struct config_pool *config = config_find_pool(control->config, pool->name);
+
+        for (uint32_t s = 0; s < pool->server_count; s++) {
+            struct server *server = pool->servers[s].server;
+            struct member *member;
+
+            if (member_find(control, server) != NULL) {
+                continue;
+            }
+            member = grow(control, server->slot + 1) ? member_new(control, server, config) : NULL;
+            if (member == NULL) {
+                return false;
+            }
+            member->adoption = control->adoptions;
+            control->members[server->slot] = member;
+        }
+    }
+    return true;
+}
+
+/* What kept others from standing in for some may be no longer so. */
+static void reconsider_pools(struct control *control)
+{
+    for (uint32_t i = 0; i < control->member_count; i++) {
+        struct member *member = control->members[i];
+
+        if (member != NULL && member->phase == MEMBER_OUT && member->is_gate_open) {
+            leave_reconsider_pool(member);
+        }
+    }
+}
+
+bool members_adopt(struct control *control, const struct topology *topology)
+{
+    bool has_all;
+
+    keep_known(control, topology); /* needs no memory: nobody is left with what was before */
+    has_all = add_unknown(control, topology);
     for (uint32_t i = 0; i < control->member_count; i++) {
         if (control->members[i] != NULL) { /* may publish another topology */
             rules_changed(control->members[i]);
         }
     }
-    return true;
+    reconsider_pools(control);
+    return has_all;
 }
 
 void members_free(struct control *control)

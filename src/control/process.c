@@ -49,15 +49,23 @@ bool process_detach(char *error, size_t error_size)
 bool process_write_pidfile(const struct config *config, char *error, size_t error_size)
 {
     char fresh[PATH_MAX];
-    FILE *file;
+    FILE *file = NULL;
     bool done;
+    int fd;
 
     if (config->pidfile == NULL) {
         return true;
     }
     /* written beside and renamed: whoever sees it sees a number in it */
     snprintf(fresh, sizeof(fresh), "%s.new", config->pidfile);
-    file = fopen(fresh, "we");
+    unlink(fresh); /* what lies there may be a link, put there for root to follow */
+    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd != -1) {
+        file = fdopen(fd, "w");
+    }
+    if (fd != -1 && file == NULL) {
+        close(fd);
+    }
     done = file != NULL && fprintf(file, "%d\n", (int)getpid()) > 0;
     done = file != NULL && fclose(file) == 0 && done;
     if (!done || rename(fresh, config->pidfile) == -1) {
@@ -99,8 +107,9 @@ bool process_drop_privileges(const struct config *config, char *error, size_t er
         snprintf(error, error_size, "user %s: only root can change its user", config->user);
         return false;
     }
+    /* not what a link leads to: the folder may be another's */
     if (config->log_to == LOG_TO_FILE &&
-        chown(config->log_path, user->pw_uid, user->pw_gid) == -1) {
+        lchown(config->log_path, user->pw_uid, user->pw_gid) == -1) {
         log_warn("the log may not be opened again as user %s: %s", config->user, strerror(errno));
     }
     if (initgroups(user->pw_name, user->pw_gid) == -1 || setgid(user->pw_gid) == -1 ||

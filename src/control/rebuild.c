@@ -101,11 +101,22 @@ static struct listen_socket *source_listen(void *arg, const struct config_listen
     return listen_socket_get(find_open(arg, &listen->address));
 }
 
+/* Requests for a server whose name is looked up for the first time are held for that moment. */
 static enum server_standing source_standing(void *arg, struct topology_server *at)
 {
-    const struct member *member = member_find(arg, at->server);
+    struct control *control = arg;
+    const struct member *member = member_find(control, at->server);
+    enum server_standing standing = member != NULL ? member_standing(member, at) : STANDING_LIVE;
+    uint64_t for_us;
 
-    return member != NULL ? member_standing(member, at) : STANDING_LIVE;
+    if (standing == STANDING_LIVE &&
+        resolver_is_awaited(control->resolver, &at->server->address, &for_us)) {
+        if (!evtimer_pending(control->names_timer, NULL)) {
+            timer_set(control->names_timer, for_us);
+        }
+        return STANDING_GATED;
+    }
+    return standing;
 }
 
 static uint32_t source_resolve(void *arg, const struct address *address, struct endpoint *endpoints)
@@ -234,8 +245,10 @@ bool rebuild_publish(struct control *control, const struct config *config, char 
         .listen = source_listen,
         .standing = source_standing,
     };
-    struct topology *topology =
-        topology_new(config, control->slot.current, &source, error, error_size);
+    struct topology *topology;
+
+    evtimer_del(control->names_timer);
+    topology = topology_new(config, control->slot.current, &source, error, error_size);
 
     rebuild_drop_fresh(control);
     if (topology == NULL) {
@@ -280,6 +293,13 @@ uint64_t rebuild_generation(const struct control *control)
 void rebuild_later(struct control *control)
 {
     timer_set(control->later_timer, LATER_US);
+}
+
+void rebuild_on_names(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    rebuild_standing(arg, NULL, 0);
 }
 
 void rebuild_on_later(evutil_socket_t fd, short what, void *arg)

@@ -35,4 +35,7 @@ uint64_t rebuild_generation(const struct control *control);
 void rebuild_later(struct control *control);
 void rebuild_on_later(evutil_socket_t fd, short what, void *arg);
 
+/* Names have been awaited for long enough. */
+void rebuild_on_names(evutil_socket_t fd, short what, void *arg);
+
 #endif

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/diff.h"
+#include "config/keys.h"
+#include "config/value.h"
 #include "control/admin.h"
 #include "control/event_log.h"
 #include "control/member.h"
@@ -11,9 +13,11 @@
 #include "control/resolver.h"
 #include "control/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Says a line in the log and in the answer. */
 __attribute__((format(printf, 3, 4))) static void say(struct evbuffer *out, enum log_level level,
@@ -193,19 +197,73 @@ static void say_changes(struct evbuffer *out, const struct config *before,
     config_diff_live(before, after, on_changed, out);
 }
 
-/* Wants, or no longer wants, the names of config looked up. */
-static bool want_names(struct control *control, const struct config *config, bool wanted)
+/* The listen line of any pool that opened the address, or NULL: it is new. */
+static const struct config_listen *find_opened(const struct config *config,
+                                               const struct address *address)
+{
+    const struct config_listen *listen = NULL;
+
+    for (size_t p = 0; p < config->pool_count && listen == NULL; p++) {
+        listen = find_listen(&config->pools[p], address);
+    }
+    return listen;
+}
+
+/* Gives unix sockets that stay the modes that their lines have now. */
+static void set_modes(struct evbuffer *out, const struct config *before, const struct config *after)
+{
+    for (size_t p = 0; p < after->pool_count; p++) {
+        const struct config_pool *pool = &after->pools[p];
+
+        for (size_t i = 0; i < pool->listen_count; i++) {
+            const struct config_listen *now = &pool->listens[i];
+            const struct config_listen *old = find_opened(before, &now->address);
+            const char *path = now->address.host;
+
+            if (old == NULL || old->mode == now->mode) {
+                continue;
+            }
+            if (now->mode == 0) {
+                say(out, LOG_LEVEL_WARN,
+                    "pool %s: listen unix:%s keeps mode %04o until it is "
+                    "opened anew",
+                    pool->name, path, (unsigned)old->mode);
+            } else if (chmod(path, now->mode) == -1) {
+                say(out, LOG_LEVEL_ERROR, "pool %s: listen unix:%s cannot be given mode %04o: %s",
+                    pool->name, path, (unsigned)now->mode, strerror(errno));
+            } else {
+                say(out, LOG_LEVEL_NOTICE, "pool %s: listen unix:%s has mode %04o now", pool->name,
+                    path, (unsigned)now->mode);
+            }
+        }
+    }
+}
+
+/* Wants no longer the names of config looked up, of its first most servers. */
+static void unwant_names(struct control *control, const struct config *config, size_t most)
 {
     for (size_t p = 0; p < config->pool_count; p++) {
         const struct config_pool *pool = &config->pools[p];
 
-        for (size_t s = 0; s < pool->server_count; s++) {
-            const struct address *address = &pool->servers[s].address;
-            uint64_t interval_us = pool->resolve_interval_ms * 1000;
+        for (size_t s = 0; s < pool->server_count && most > 0; s++, most--) {
+            resolver_remove(control->resolver, &pool->servers[s].address,
+                            pool->resolve_interval_ms * 1000);
+        }
+    }
+}
 
-            if (!wanted) {
-                resolver_remove(control->resolver, address, interval_us);
-            } else if (!resolver_add(control->resolver, address, interval_us)) {
+/* Wants the names of config looked up. False: none of them is. */
+static bool want_names(struct control *control, const struct config *config)
+{
+    size_t wanted = 0;
+
+    for (size_t p = 0; p < config->pool_count; p++) {
+        const struct config_pool *pool = &config->pools[p];
+
+        for (size_t s = 0; s < pool->server_count; s++, wanted++) {
+            if (!resolver_add(control->resolver, &pool->servers[s].address,
+                              pool->resolve_interval_ms * 1000)) {
+                unwant_names(control, config, wanted);
                 return false;
             }
         }
@@ -215,7 +273,7 @@ static bool want_names(struct control *control, const struct config *config, boo
 
 bool reload_want_names(struct control *control, const struct config *config)
 {
-    return want_names(control, config, true);
+    return want_names(control, config);
 }
 
 /* Puts config in force. False with a sentence in error, and nothing changed. */
@@ -224,13 +282,12 @@ static bool put_in_force(struct control *control, struct config *config, char *m
 {
     struct config *before = control->config;
 
-    if (!rebuild_open_listens(control, config, error, error_size) ||
-        !want_names(control, config, true)) {
+    if (!rebuild_open_listens(control, config, error, error_size) || !want_names(control, config)) {
         rebuild_drop_fresh(control);
         return false;
     }
     if (!rebuild_publish(control, config, moved, moved_size, error, error_size)) {
-        want_names(control, config, false);
+        unwant_names(control, config, SIZE_MAX);
         return false;
     }
     control->config = config;
@@ -238,7 +295,7 @@ static bool put_in_force(struct control *control, struct config *config, char *m
         log_error("out of memory: some servers are not watched yet");
         rebuild_later(control);
     }
-    want_names(control, before, false);
+    unwant_names(control, before, SIZE_MAX);
     return true;
 }
 
@@ -253,38 +310,29 @@ static void count_attempt(struct control *control, bool was_taken)
     }
 }
 
-/* An address stays as it was; who is allowed there is as the file says, where it means the same. */
-static void carry_address(bool *had, struct config_listen *before, bool *has,
-                          struct config_listen *after)
-{
-    struct config_listen wish = *after;
-    bool wished = *has;
-
-    *after = *before;
-    *before = wish;
-    if (*had && wished && address_equals(&after->address, &wish.address)) {
-        before->allow = after->allow;
-        after->allow = wish.allow;
-    }
-    *has = *had;
-    *had = wished;
-}
-
 /* What cannot change while running stays as it was; the file's wish goes with the old one. */
 static void carry_fixed(struct config *before, struct config *after)
 {
-    struct config wish = *after;
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct config_key *key = &config_keys[i];
 
-    after->workers = before->workers;
-    carry_address(&before->has_admin, &before->admin, &after->has_admin, &after->admin);
-    carry_address(&before->has_http, &before->http, &after->has_http, &after->http);
-    after->user = before->user;
-    after->pidfile = before->pidfile;
-    after->log_to = before->log_to;
-    after->log_path = before->log_path;
-    before->user = wish.user;
-    before->pidfile = wish.pidfile;
-    before->log_path = wish.log_path;
+        if (key->section != SECTION_PROXY || (key->flags & KEY_LIVE) != 0) {
+            continue;
+        }
+        config_value_swap(key, before, after);
+        if (key->type == KEY_ADDRESS) { /* who is allowed there is as the file says */
+            struct config_listen *wish = config_key_field(key, before);
+            struct config_listen *kept = config_key_field(key, after);
+
+            if (*(bool *)config_key_beside(key, before) && *(bool *)config_key_beside(key, after) &&
+                address_equals(&wish->address, &kept->address)) {
+                struct networks allow = wish->allow;
+
+                wish->allow = kept->allow;
+                kept->allow = allow;
+            }
+        }
+    }
 }
 
 bool reload_run(struct control *control, struct evbuffer *out)
@@ -326,6 +374,7 @@ bool reload_run(struct control *control, struct evbuffer *out)
     }
     count_attempt(control, true);
     say_changes(out, before, config);
+    set_modes(out, before, config);
     config_diff_fixed(before, config, on_fixed, out);
     log_set_level((enum log_level)config->log_level);
     say(out, LOG_LEVEL_NOTICE, "done, generation %llu%s",

@@ -1,6 +1,7 @@
 /* Names, their timers and their look-ups; see resolver.h. */
 #include "control/resolver.h"
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "control/addresses.h"
@@ -20,7 +21,8 @@ enum {
     SECOND_US = 1000 * 1000,
     LOOKUP_MAX_US = 30 * SECOND_US, /* libevent gives up earlier, where it has a nameserver */
     RETRY_FIRST_US = SECOND_US,
-    TURNS_MAX = 1000, /* of the loop, for look-ups to be cancelled; one or two do it */
+    AWAITED_US = SECOND_US / 2, /* of a name's first answer; later it counts as one that has none */
+    TURNS_MAX = 1000,           /* of the loop, for look-ups to be cancelled; one or two do it */
 };
 
 /* What was seen of a file when it was read. */
@@ -61,6 +63,7 @@ struct name {
     struct evdns_getaddrinfo_request *request;
     bool is_asking;
     bool is_settled; /* answered or failed once */
+    uint64_t added_us;
     struct addresses addresses;
     uint64_t retry_us;
     char error[64]; /* of the last look-up; "": none */
@@ -199,6 +202,9 @@ static void on_answer(int result, struct evutil_addrinfo *answer, void *arg)
         } else {
             take_failure(name,
                          result == EVUTIL_EAI_CANCEL ? "no answer" : evutil_gai_strerror(result));
+        }
+        if (!name->is_settled) { /* also where it failed: it is awaited no more */
+            event_active(&name->resolver->change_event, 0, 0);
         }
         settle(name);
         schedule(name);
@@ -397,6 +403,7 @@ static struct name *name_new(struct resolver *resolver, const char *text)
         return NULL;
     }
     name->resolver = resolver;
+    name->added_us = clock_us();
     resolver->unsettled++;
     name->retry_us = RETRY_FIRST_US;
     evtimer_assign(&name->timer, resolver->base, on_timer, name);
@@ -475,6 +482,20 @@ uint32_t resolver_lookup(void *resolver, const struct address *address, struct e
         return 0;
     }
     return addresses_copy(&name->addresses, address->port, endpoints);
+}
+
+bool resolver_is_awaited(struct resolver *resolver, const struct address *address, uint64_t *for_us)
+{
+    char text[ADDRESS_HOST_MAX + 1];
+    const struct name *name = name_of(address, text) ? find(resolver, text) : NULL;
+    uint64_t waited_us;
+
+    if (name == NULL || name->is_settled) {
+        return false;
+    }
+    waited_us = clock_us() - name->added_us;
+    *for_us = waited_us < AWAITED_US ? AWAITED_US - waited_us : 0;
+    return waited_us < AWAITED_US;
 }
 
 static void on_wait_over(evutil_socket_t fd, short what, void *arg)

@@ -53,6 +53,13 @@ void resolver_remove(struct resolver *resolver, const struct address *address,
 uint32_t resolver_lookup(void *resolver, const struct address *address, struct endpoint *endpoints);
 
 /*
+ * True where the first answer for the name may come any moment, within *for_us. on_change is
+ * called when it comes.
+ */
+bool resolver_is_awaited(struct resolver *resolver, const struct address *address,
+                         uint64_t *for_us);
+
+/*
  * Turns the loop until every name has been answered or given up once, at most
  * for timeout_us. For the start: on_change is not called for what comes
  * meanwhile.

@@ -1,6 +1,8 @@
 /* See watch.h. */
 #include "control/watch.h"
 
+#include "base/clock.h"
+#include "config/units.h"
 #include "control/admin.h"
 #include "control/text.h"
 
@@ -13,6 +15,7 @@ enum {
     WATCHERS_MAX = 8,
     FILTER_MAX = 256,
     BACKLOG_MAX = 1 << 20, /* bytes a watcher has not taken: more is left out */
+    SIGN_OF_LIFE_US = 2000000,
     HOT_SHOWN = 20,
     SLOW_SHOWN = 20,
 };
@@ -22,6 +25,7 @@ struct watcher {
     char filter[FILTER_MAX];
     uint64_t slower_us;
     uint64_t left_out;
+    uint64_t sign_at_us; /* when it gets a line again, whatever happens; 0: never */
 };
 
 struct watching {
@@ -133,11 +137,28 @@ static uint64_t drain(struct watching *watch, struct trace_ring *ring, struct ev
     return atomic_exchange_explicit(&ring->lost, 0, memory_order_relaxed);
 }
 
+/*
+ * Who has ended his side may be gone altogether, which shows only when something is sent to him;
+ * a filter may let nothing through for ever.
+ */
+static void give_sign_of_life(struct watcher *watcher, uint64_t now_us)
+{
+    struct evbuffer *out = session_output(watcher->session);
+
+    if (watcher->sign_at_us != 0 && now_us >= watcher->sign_at_us) {
+        watcher->sign_at_us = now_us + SIGN_OF_LIFE_US;
+        if (evbuffer_get_length(out) < BACKLOG_MAX) {
+            evbuffer_add_printf(out, "# still watching\r\n");
+        }
+    }
+}
+
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
     struct control *control = arg;
     struct watching *watch = control->watch;
     struct evbuffer *line = evbuffer_new();
+    uint64_t now_us = clock_us();
     uint64_t lost = 0;
 
     (void)fd;
@@ -150,7 +171,11 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
     for (int i = 0; i < WATCHERS_MAX; i++) {
         struct watcher *watcher = &watch->watchers[i];
 
-        if (watcher->session != NULL && lost + watcher->left_out > 0) {
+        if (watcher->session == NULL) {
+            continue;
+        }
+        give_sign_of_life(watcher, now_us);
+        if (lost + watcher->left_out > 0) {
             evbuffer_add_printf(session_output(watcher->session),
                                 "# %" PRIu64 " more not shown\r\n", lost + watcher->left_out);
             watcher->left_out = 0;
@@ -179,46 +204,85 @@ static bool tell_workers(struct control *control, bool on)
     return true;
 }
 
-static bool watch_init(struct control *control)
+/* Makes what watching takes. False: out of memory. */
+static bool make_watching(struct control *control)
 {
-    const struct timeval gap = {0, LOOK_US};
-
     if (control->watch == NULL) {
         control->watch = calloc(1, sizeof(*control->watch));
     }
     if (control->watch != NULL && control->watch->timer == NULL) {
         control->watch->timer = event_new(control->base, -1, EV_PERSIST, on_look, control);
     }
-    return control->watch != NULL && control->watch->timer != NULL && tell_workers(control, true) &&
-           event_add(control->watch->timer, &gap) == 0;
+    return control->watch != NULL && control->watch->timer != NULL;
+}
+
+/* For the first watcher. False, and nothing is begun: out of memory. */
+static bool begin_watching(struct control *control)
+{
+    const struct timeval gap = {0, LOOK_US};
+
+    if (!tell_workers(control, true) || event_add(control->watch->timer, &gap) == -1) {
+        tell_workers(control, false);
+        return false;
+    }
+    return true;
+}
+
+/* Reads "us>N" as a number; true where filter begins so, with UINT64_MAX where it is none. */
+static bool parse_slower(struct slice filter, uint64_t *slower_us)
+{
+    const struct slice word = SLICE("us>");
+
+    if (filter.len < word.len || memcmp(filter.data, word.data, word.len) != 0) {
+        return false;
+    }
+    if (units_parse_number(slice_make(filter.data + word.len, filter.len - word.len), slower_us) !=
+        UNITS_DONE) {
+        *slower_us = UINT64_MAX;
+    }
+    return true;
+}
+
+static struct watcher *find_free(struct watching *watch)
+{
+    for (int i = 0; i < WATCHERS_MAX; i++) {
+        if (watch->watchers[i].session == NULL) {
+            return &watch->watchers[i];
+        }
+    }
+    return NULL;
 }
 
 bool watch_run(struct admin_call *call)
 {
-    struct watcher *watcher = NULL;
+    struct control *control = call->control;
+    struct watcher *watcher;
     struct slice filter = call->arguments;
     uint64_t slower_us = 0;
 
-    if (filter.len > 3 && memcmp(filter.data, "us>", 3) == 0) {
-        slower_us = strtoull(filter.data + 3, NULL, 10);
+    if (parse_slower(filter, &slower_us)) {
         filter.len = 0;
     }
-    if (call->session == NULL || filter.len >= FILTER_MAX || !watch_init(call->control)) {
+    if (slower_us == UINT64_MAX) {
+        evbuffer_add_printf(call->out, "ERROR us> takes a number of microseconds\r\n");
+        return true;
+    }
+    if (call->session == NULL || filter.len >= FILTER_MAX || !make_watching(control)) {
         evbuffer_add_printf(call->out, "ERROR cannot watch\r\n");
         return true;
     }
-    for (int i = 0; i < WATCHERS_MAX && watcher == NULL; i++) {
-        if (call->control->watch->watchers[i].session == NULL) {
-            watcher = &call->control->watch->watchers[i];
-        }
-    }
+    watcher = find_free(control->watch);
     if (watcher == NULL) {
         evbuffer_add_printf(call->out, "ERROR %d are watching already\r\n", WATCHERS_MAX);
         return true;
     }
+    if (control->watch->count == 0 && !begin_watching(control)) {
+        evbuffer_add_printf(call->out, "ERROR cannot watch\r\n");
+        return true;
+    }
     *watcher = (struct watcher){.session = call->session, .slower_us = slower_us};
     memcpy(watcher->filter, filter.data, filter.len);
-    call->control->watch->count++;
+    control->watch->count++;
     evbuffer_add_printf(
         call->out, "# time client command key server took answer outcome; any line ends it\r\n");
     return true;
@@ -232,6 +296,15 @@ bool watch_is_on(const struct control *control, const struct session *session)
         }
     }
     return false;
+}
+
+void watch_half_closed(struct control *control, const struct session *session)
+{
+    for (int i = 0; control->watch != NULL && i < WATCHERS_MAX; i++) {
+        if (control->watch->watchers[i].session == session) {
+            control->watch->watchers[i].sign_at_us = clock_us() + SIGN_OF_LIFE_US;
+        }
+    }
 }
 
 void watch_stop(struct control *control, const struct session *session)

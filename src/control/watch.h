@@ -19,6 +19,9 @@ bool watch_hot_run(struct admin_call *call);
 void watch_stop(struct control *control, const struct session *session);
 bool watch_is_on(const struct control *control, const struct session *session);
 
+/* Its peer sends no more, and may be gone: a watching session gets a line now and then. */
+void watch_half_closed(struct control *control, const struct session *session);
+
 void watch_free(struct control *control);
 
 /* A key that many ask for, over all workers. */

@@ -3,7 +3,7 @@
 import re
 import threading
 
-from harness import Client, ProxyTest, keys_of, main, proxy_only, wait_until
+from harness import Client, ProxyTest, keys_of, main, open_descriptors, proxy_only, wait_until
 
 
 
@@ -108,6 +108,30 @@ class AdminCommands(ProxyTest):
                 client.send(line + b'\r\nversion\r\n')
                 self.assertEqual(client.read_line(), b'END\r\n', line)
                 self.assertRegex(client.read_line(), rb'^VERSION ', line)
+
+    def test_a_watcher_that_left_is_forgotten_though_nothing_is_shown(self):
+        before = open_descriptors(self.daemon.pid)
+        for _ in range(8):  # as many as may watch
+            with Client(self.daemon.admin_address) as client:
+                client.send(b'watch nothing-has-this\r\n')
+                self.assertRegex(client.read_line(), rb'^# time')
+
+        # to ask again and again does not put off what the others are shown
+        with Client(self.daemon.admin_address) as client:
+            wait_until(lambda: client.ask(b'watch nothing-has-this\r\n').startswith(b'# time'), None,
+                       'those that left to be forgotten')
+        wait_until(lambda: open_descriptors(self.daemon.pid) < before + 8, None, 'their connections to be closed')
+
+    def test_a_watcher_that_ends_its_side_alone_goes_on(self):
+        with Client(self.daemon.admin_address) as client:
+            client.send(b'watch nothing-has-this\r\n')
+            self.assertRegex(client.read_line(), rb'^# time')
+            client.finish_sending()
+            self.assertEqual([client.read_line() for _ in range(2)], [b'# still watching\r\n'] * 2)
+
+    def test_watch_takes_a_number_behind_us(self):
+        for command in (b'watch us>', b'watch us>12abc', b'watch us>-1', b'watch us> 5', b'watch us>99999999999999999999'):
+            self.one_line_error(command)
 
     def test_watch_filters(self):
         with Client(self.daemon.admin_address) as client:

@@ -1,8 +1,16 @@
 """The first admin port: stats, version, help, quit."""
 
 import os
+import re
 
-from harness import Client, ProxyTest, free_port, let_pass, main, proxy_only, wait_until
+from harness import (Client, ProxyTest, free_port, let_pass, main, open_descriptors, proxy_only,
+                     wait_until)
+
+
+def peak_kib(pid):
+    """The most memory that a process has had resident."""
+    with open('/proc/%d/status' % pid, encoding='ascii') as status:
+        return int(re.search(r'VmHWM:\s+(\d+)', status.read()).group(1))
 
 
 @proxy_only
@@ -62,6 +70,38 @@ class AdminPort(ProxyTest):
             client.reset()
         self.assertEqual(self.daemon.ask(b'get k\r\n'), b'END\r\n')
         self.assertTrue(self.daemon.admin_stats())
+
+    def test_many_commands_at_once_are_all_answered(self):
+        for command, answer in ((b'version', rb'VERSION .*'), (b'clients', rb'END')):
+            with Client(self.daemon.admin_address) as client:
+                client.send((command + b'\r\n') * 300)
+                client.finish_sending()
+                lines = client.read_until_closed().split(b'\r\n')
+                self.assertEqual(sum(bool(re.fullmatch(answer, line)) for line in lines), 300, command)
+
+    def test_many_commands_at_once_let_others_have_their_turn(self):
+        with Client(self.daemon.admin_address) as many, Client(self.daemon.admin_address) as other:
+            other.ask(b'version\r\n')
+            many.send(b'servers\r\n' * 400 + b'quit\r\n')
+            first = many.read_line()
+            self.assertEqual(other.ask(b'eject s1\r\n'), b'OK\r\n')
+            answers = (first + many.read_until_closed()).split(b'END\r\n')
+        self.assertEqual(len(answers), 401)
+        states = [re.search(rb'/s1 \S+ state=(\w+)', answer).group(1) for answer in answers[:-1]]
+        self.assertEqual(states[0], b'live')
+        self.assertNotEqual(states[-1], b'live')
+
+    def test_answers_that_nobody_takes_end_the_session_before_they_are_all_made(self):
+        daemon = self.ketamad(['127.0.%d.1:1 name=s%d' % (i, i) for i in range(200)], pool={'probe_interval': '0'})
+        with Client(daemon.admin_address) as client:
+            client.send(b'servers\r\n')
+            while client.read_line() != b'END\r\n':
+                pass
+            before = peak_kib(daemon.pid)
+            descriptors = open_descriptors(daemon.pid)
+            client.send(b'servers\r\n' * 450)  # of which each has an answer of some 40 KiB
+            wait_until(lambda: open_descriptors(daemon.pid) < descriptors, None, 'the session to be closed')
+        self.assertLess(peak_kib(daemon.pid) - before, 14 << 10)
 
     def test_silent_sessions_make_place_for_another(self):
         watcher = self.client(self.daemon.admin_address)

@@ -6,6 +6,7 @@ FAULTS=all tries every one of them, which takes minutes; else one in a few, othe
 import os
 import random
 import re
+import signal
 import time
 
 from injected import Faults, usable
@@ -352,6 +353,93 @@ class AllocationsAtReload(FaultsTest):
         for n in numbers(self.count(), 30):
             self.assertTrue(self.reload(False))
             self.try_one(from_=n)
+
+
+@proxy_only
+@usable
+class AllocationsAfterReload(FaultsTest):
+    """A reload was taken, and there is no memory to watch its new server yet."""
+
+    def test_the_others_go_by_the_new_configuration(self):
+        servers = [self.memcached('s%d' % i) for i in (1, 2, 3)]
+        count = self.reload(servers, None)
+        self.assertIn(True, (self.reload(servers, n) for n in range(count, count // 2, -1)),
+                      'no failure left a server unwatched')
+
+    def reload(self, servers, n):
+        """
+        Adds the first of them with no memory from allocation n on, and ejects the second one;
+        returns whether the first was left unwatched. n None: how many allocations there are.
+        """
+        tunables = 'glibc.malloc.tcache_count=0:glibc.malloc.perturb=85'  # what is freed is overwritten
+        environment = dict(self.faults.environment(), GLIBC_TUNABLES=tunables)
+        self.faults.clear()
+        daemon = self.ketamad(servers[1:], pool={'probe_interval': '10m'}, environment=environment)
+        self.wait_started(daemon)
+        with Client(daemon.admin_address) as admin:
+            self.assertRegex(admin.ask(b'version\r\n'), b'^VERSION')
+            daemon.servers = servers
+            self.faults.rule('allocate', **({} if n is None else {'from_': n}))
+            daemon.reload()
+            wait_until(lambda: daemon.log_has(r'reload: (done|failed)'), None, 'the reload to be over')
+            count = self.faults.count('allocate', 'calls')
+            is_unwatched = bool(daemon.log_has('some servers are not watched yet'))
+            if is_unwatched:
+                self.assertEqual(admin.ask(b'eject s2\r\n'), b'OK\r\n')
+            self.faults.clear()
+        if is_unwatched:
+            daemon.wait_state('s2', 'ejected')
+            wait_until(lambda: 's1' in daemon.members(), None, 'the new server to be watched')
+        self.assertEqual(daemon.terminate(), 0)
+        return count if n is None else is_unwatched
+
+
+@proxy_only
+@usable
+class AllocationsOfNames(FaultsTest):
+    """A reload that is refused has no names looked up that only it knew."""
+
+    @staticmethod
+    def counts(daemon):
+        stats = daemon.admin_stats()
+        return int(stats['reloads']), int(stats['reloads_refused'])
+
+    def reload(self, daemon, servers, n):
+        """Whether it is taken, what was logged, and whether an allocation failed."""
+        before = len(daemon.stderr())
+        counts = self.counts(daemon)
+        daemon.servers = servers
+        daemon.write_conf()
+        self.faults.rule('allocate', at=n)
+        daemon.send_signal(signal.SIGHUP)
+        began = time.monotonic()
+
+        def is_over():
+            if re.search(r'reload: (done|failed)', daemon.stderr()[before:]):
+                return True
+            return time.monotonic() - began > 0.3 * TIME_FACTOR  # its line was held back, as one of too many
+        wait_until(is_over, None, 'the reload to be over')
+        has_failed = self.faults.count('allocate') > 0
+        self.faults.rule('allocate')
+        wait_until(lambda: self.counts(daemon) != counts, None, 'the reload')  # and two turns: names are looked up
+        return self.counts(daemon)[0] > counts[0], daemon.stderr()[before:], has_failed
+
+    def test_one_that_fails(self):
+        few = [self.memcached('s1')]
+        many = few + ['localhost:%d name=s2' % free_port(), 'no-such-host.invalid:11211 name=s3']
+        daemon = self.faulty(few)
+        refused = 0
+        has_failed = True
+        n = 0
+        while has_failed:
+            n += 1
+            is_taken, logged, has_failed = self.reload(daemon, many, n)
+            if is_taken:
+                self.assertTrue(self.reload(daemon, few, 0)[0])
+            else:
+                refused += 1
+                self.assertNotIn('name localhost', logged, n)
+        self.assertGreater(refused, 10)
 
 
 @proxy_only

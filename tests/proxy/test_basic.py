@@ -2,9 +2,10 @@
 
 import base64
 import random
+import socket
 
-from harness import (Client, Memcached, ProxyTest, SameTest, free_port, has_ipv6, keys_of, main, os,
-                     proxy_only, unittest, wait_until)
+from harness import (KETAMAD, Client, Memcached, ProxyTest, SameTest, free_port, has_ipv6, keys_of, main, os,
+                     proxy_only, run_tool, unittest, wait_until)
 
 
 class EveryCommand(SameTest):
@@ -221,6 +222,22 @@ class Listeners(ProxyTest):
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o606)
 
     @proxy_only
+    def test_a_unix_socket_whose_backlog_is_full_is_not_taken_for_stale(self):
+        path = os.path.join(self.temporary_directory(), 'busy.sock')
+        with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as first:
+            busy.bind(path)
+            busy.listen(0)
+            first.connect(path)
+            with socket.socket(socket.AF_UNIX) as second:
+                second.setblocking(False)
+                with self.assertRaises(BlockingIOError):
+                    second.connect(path)
+            inode = os.stat(path).st_ino
+            code, _, said = run_tool([KETAMAD, '--listen', 'unix:' + path, '--server', '127.0.0.1:1'], seconds=5)
+            self.assertEqual(code, 1)
+            self.assertIn(b'Address already in use', said)
+            self.assertEqual(os.stat(path).st_ino, inode)
+
     def test_a_stale_unix_socket_is_replaced(self):
         path = os.path.join(self.temporary_directory(), 'proxy.sock')
         daemon, _ = self.pool_of(1, listens=['unix:%s' % path])

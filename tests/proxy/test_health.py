@@ -209,6 +209,25 @@ class Ejection(ProxyTest):
         daemon.wait_state('s2', 'ejected', 30)
         self.assertEqual(daemon.ask(b'get %s\r\n' % key), b'END\r\n')
 
+    def test_one_that_could_not_be_ejected_is_once_a_reload_permits_it(self):
+        for before, after in (({'min_live': '100%'}, {'min_live': '0%'}),
+                              ({'on_failure': 'error'}, {'on_failure': 'eject'})):
+            daemon, servers = self.pool_of(2, pool=dict(QUICK, **before))
+            servers[0].kill()
+            daemon.wait_state('s1', 'down')
+            daemon.pool.update(after)
+            daemon.reload()
+            daemon.wait_state('s1', 'ejected')
+            self.assertEqual(daemon.ask(b'get %s\r\n' % keys_of('s1', ('s1', 's2'))[0]), b'END\r\n')
+
+    def test_one_that_could_not_be_ejected_is_once_servers_are_added(self):
+        daemon, servers = self.pool_of(2, pool=dict(QUICK, min_live='60%'))
+        servers[0].kill()
+        daemon.wait_state('s1', 'down')
+        daemon.servers.append(self.memcached('s3'))
+        daemon.reload()
+        daemon.wait_state('s1', 'ejected')
+
     @staticmethod
     def ejected(daemon):
         return sorted(name for name, one in daemon.members().items() if one['state'] == 'ejected')

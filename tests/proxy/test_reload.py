@@ -1,11 +1,94 @@
 """Reload (cases 35 and 36): nothing lost, nothing half taken over."""
 
+import ctypes
 import os
 import re
 import signal
+import socket
+import stat
+import subprocess
+import threading
 
-from harness import (Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main, never_answer,
-                     open_descriptors, resident_kib, unittest, wait_until, wrongs, failures, TIME_FACTOR)
+from harness import (KETAMAD, Client, ProxyTest, accepts, answer_after, free_port, has_admin, keys_of, main,
+                     make_directory, never_answer, open_descriptors, proxy_only, resident_kib, run_tool, unittest,
+                     wait_until, wrongs, failures, TIME_FACTOR)
+
+
+class SlowNames:
+    """A name server that says 127.0.0.1 to everything, after a while; preexec makes a daemon ask it."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.asked = 0
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(('127.0.0.1', 0))
+        self.resolv_conf = os.path.join(make_directory(), 'resolv.conf')
+        with open(self.resolv_conf, 'w', encoding='ascii') as conf:
+            conf.write('nameserver 127.0.0.1:%d\n' % self.socket.getsockname()[1])
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        while True:
+            question, sender = self.socket.recvfrom(512)
+            self.asked += 1
+            timer = threading.Timer(self.seconds, self._answer, (question, sender))
+            timer.daemon = True
+            timer.start()
+
+    def _answer(self, question, sender):
+        end = question.index(b'\0', 12) + 5
+        is_v4 = question[end - 4:end - 2] == b'\0\1'
+        head = question[:2] + b'\x81\x80\0\1' + (b'\0\1' if is_v4 else b'\0\0') + b'\0\0\0\0'
+        record = b'\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x7f\0\0\1' if is_v4 else b''
+        self.socket.sendto(head + question[12:end] + record, sender)
+
+    def preexec(self):
+        new_namespace, private, bind = 0x20000, 0x44000, 0x1000
+        libc = ctypes.CDLL(None, use_errno=True)
+        if (libc.unshare(new_namespace) or libc.mount(b'none', b'/', None, private, None) or
+                libc.mount(self.resolv_conf.encode(), b'/etc/resolv.conf', None, bind, None)):
+            raise OSError(ctypes.get_errno(), 'no namespace of its own')
+
+
+def may_mount():
+    try:
+        return subprocess.run(['true'], preexec_fn=SlowNames(0).preexec, check=False).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+@proxy_only
+class ReloadWithNames(ProxyTest):
+    def begin(self, seconds):
+        if not may_mount():
+            raise unittest.SkipTest('no mount namespaces')
+        names = SlowNames(seconds)
+        servers = [self.memcached('s%d' % i) for i in (1, 2, 3)]
+        daemon = self.ketamad(servers[:2], preexec=names.preexec)
+        daemon.servers = servers[:2] + ['new.example.com:%d name=s3' % servers[2].port]
+        daemon.write_conf()
+        return daemon, names
+
+    def test_a_server_added_by_name_is_not_ejected_while_its_name_is_looked_up(self):
+        daemon, _ = self.begin(0.1)
+        key = keys_of('s3')[0]
+        with daemon.client() as client:
+            for _ in range(3):
+                daemon.admin('reload')
+                self.assertEqual(client.ask(b'set %s 0 0 1\r\nx\r\n' % key), b'STORED\r\n')
+                self.assertEqual(client.ask(b'get %s\r\n' % key), b'VALUE %s 0 1\r\nx\r\nEND\r\n' % key)
+                self.assertFalse(daemon.log_has('ejected|does not resolve'), daemon.stderr())
+
+    def test_a_name_that_is_not_answered_holds_requests_no_longer_than_a_moment(self):
+        daemon, names = self.begin(1000)
+        key = keys_of('s3')[0]
+        with daemon.client() as client:
+            daemon.admin('reload')
+            wait_until(lambda: names.asked, None, 'the name to be looked up')
+            daemon.wait_state('s3', 'live')
+            wait_until(lambda: client.ask(b'set %s 0 0 1\r\nx\r\n' % key) == b'STORED\r\n', 3 * TIME_FACTOR,
+                       'others to stand in')
+            self.assertEqual(daemon.state('s3'), 'ejected')
 
 
 @unittest.skipUnless(has_admin('reload'), 'no reload yet')
@@ -156,6 +239,16 @@ class Reload(ProxyTest):
                 wait_until(lambda: not accepts(second), None, 'the listener to close')
             self.assertEqual(client.ask(b'get k\r\n'), b'END\r\n')
 
+    def test_the_mode_of_a_unix_socket_changes_live(self):
+        path = os.path.join(make_directory(), 'socket')
+        daemon, _ = self.pool_of(1, listens=['127.0.0.1:%d' % free_port(), 'unix:%s mode=0666' % path])
+        for mode, said in (('0600', 'has mode 0600 now'), ('0660', 'has mode 0660 now'), ('', 'keeps mode 0660')):
+            daemon.listens[1] = 'unix:%s%s' % (path, mode and ' mode=' + mode)
+            daemon.write_conf()
+            self.assertIn(said, '\n'.join(daemon.admin('reload')))
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), int(mode or '0660', 8))
+        self.assertTrue(accepts('unix:' + path))
+
     def test_limits_and_timeouts_change_live(self):
         server = self.scripted(answer_after(0.3), name='s1')
         daemon = self.ketamad([server], pool={'request_timeout': '100ms', 'fall': 1000})
@@ -169,10 +262,21 @@ class Reload(ProxyTest):
                              b'SERVER_ERROR object too large for cache\r\n')
 
     def test_what_cannot_change_live_is_named(self):
+        """And stays what it was: it is named at each reload."""
+        keys = run_tool([KETAMAD, '--keys'])[1].decode()
+        fixed = re.findall(r'^\[proxy\] +(\w+) +\S+ +\S+ +no ', keys, re.M)
+        self.assertIn('workers', fixed)
         daemon, _ = self.pool_of(1)
-        daemon.proxy['workers'] = 3
-        daemon.write_conf()
-        self.assertIn('workers', '\n'.join(daemon.admin('reload')))
+        edits = {'workers': 3, 'user': 'nobody', 'pidfile': '/nowhere/pid', 'log': 'file:/nowhere/log',
+                 'http': '127.0.0.1:%d' % free_port()}
+        self.assertEqual(sorted(list(edits) + ['admin']), sorted(fixed))
+        daemon.proxy = dict(edits)
+        text = daemon.render().replace(daemon.admin_address, '127.0.0.1:%d' % free_port())
+        for _ in range(3):
+            daemon.write_conf(text)
+            named = re.findall(r'^(\w+) differs', '\n'.join(daemon.admin('reload')), re.M)
+            self.assertEqual(sorted(named), sorted(fixed))
+        self.assertEqual(daemon.terminate(), 0)
 
     def test_unchanged_servers_keep_their_connections(self):
         daemon, servers = self.pool_of(3)

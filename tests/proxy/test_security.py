@@ -7,9 +7,10 @@ import pwd
 import signal
 import socket
 import stat
+import time
 
-from harness import (Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main, pause_process,
-                     proxy_only, unittest, wait_until)
+from harness import (TIME_FACTOR, Client, ProxyTest, accepts, answer, free_port, has_ipv6, let_pass, main,
+                     open_descriptors, pause_process, proxy_only, unittest, wait_until)
 
 DENIED = b'ERROR this address is not allowed here\r\n'
 
@@ -162,6 +163,23 @@ class Allow(ProxyTest):
         self.assertEqual(self.counts(daemon), (0, 201))
         for client in silent:
             client.close()
+
+    def test_http_connections_that_end_without_a_word_give_their_places_back(self):
+        """As those of a port scan do, or of health checks that only connect."""
+        address = '127.0.0.1:%d' % free_port()
+        daemon, _ = self.pool_of(1, proxy={'http': address})
+        self.assertEqual(http_status(address), 200)  # its start is over
+        before = open_descriptors(daemon.pid)
+        for last_word in (b'', b'\x16\x03\x01\r\n\r\n'):
+            clients = [connect_from('127.0.0.1', address) for _ in range(128)]  # as many as it has places for
+            wait_until(lambda: open_descriptors(daemon.pid) >= before + 128, None, 'all to be accepted')
+            for client in clients:
+                client.send(last_word)
+                client.close()
+            started = time.monotonic()
+            self.assertEqual(http_status(address), 200)
+            self.assertLess(time.monotonic() - started, 5 * TIME_FACTOR)
+            wait_until(lambda: open_descriptors(daemon.pid) < before + 10, None, 'all to be closed')
 
     def test_an_http_connection_allowed_no_longer_is_told_at_its_next_request(self):
         address = '127.0.0.1:%d' % free_port()
@@ -353,7 +371,7 @@ def status_of(pid):
 @unittest.skipUnless(os.geteuid() == 0, 'only root can become another user')
 class Unprivileged(ProxyTest):
     def start_as(self, name, **options):
-        self.home = self.temporary_directory()
+        self.home = getattr(self, 'home', None) or self.temporary_directory()
         os.chmod(self.home, 0o755)
         proxy = {'user': name, 'log': 'file:' + os.path.join(self.home, 'log'),
                  'pidfile': os.path.join(self.home, 'pid')}
@@ -373,6 +391,20 @@ class Unprivileged(ProxyTest):
         self.assertEqual({status[name] for name in ('CapEff', 'CapPrm', 'CapInh')}, {'0' * 16})
         for task in os.listdir('/proc/%d/task' % daemon.pid):
             self.assertEqual(status_of(int(task))['Uid'], status['Uid'])
+
+    def test_links_that_lie_in_the_folder_of_its_files_are_not_followed_to_others(self):
+        """Log and pid file may be in a folder of the user's, who is not to get what is root's."""
+        self.home = self.temporary_directory()
+        victims = [os.path.join(self.temporary_directory(), 'root') for _ in range(2)]
+        for victim, link in zip(victims, ('pid.new', 'log')):
+            with open(victim, 'w', encoding='ascii') as file:
+                file.write('kept\n')
+            os.symlink(victim, os.path.join(self.home, link))
+        daemon = self.start_as('nobody')
+        for victim in victims:
+            self.assertEqual(os.stat(victim).st_uid, 0, victim)
+            self.assertTrue(read_text(victim).startswith('kept\n'), victim)
+        self.assertEqual(read_text(os.path.join(self.home, 'pid')), '%d\n' % daemon.pid)
 
     def test_reload_log_and_sockets_go_on_without_root(self):
         """Everything that root opened can be served, opened again and closed by the user."""
