@@ -46,6 +46,7 @@ class InterleavingTest(ProxyTest):
         daemon.write_conf(text)
         answer = daemon.admin('reload')
         self.assertIn('done', '\n'.join(answer))
+        daemon.ask(b'mn\r\n')  # a worker that has answered goes by the new one from its next turn on
 
     @staticmethod
     def let_pass_unless(wrong, seconds):
