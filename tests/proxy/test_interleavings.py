@@ -523,7 +523,7 @@ class ValuesOfServersThatWereOut(InterleavingTest):
         def behave(connection):
             for line, block in connection.requests():
                 if line.startswith(b'set '):
-                    connection.wait(0.15 * TIME_FACTOR)
+                    connection.wait(0.3 * TIME_FACTOR)
                 connection.send(answer_like_memcached(connection.server, line, block))
         slow = self.scripted(behave, name='s1')
         daemon = self.ketamad([slow, self.memcached('s2')], proxy={'workers': 1},
