@@ -67,8 +67,9 @@ static void begin(struct house *house)
     control->base = event_base_new();
     control->metrics = metrics_new(control);
     control->resolver = resolver_new(control->base, &options, on_addresses, control);
+    control->names_timer = evtimer_new(control->base, rebuild_on_names, control);
     done = control->base != NULL && control->resolver != NULL && control->metrics != NULL &&
-           mailbox_init(&control->mailbox);
+           control->names_timer != NULL && mailbox_init(&control->mailbox);
     assert(done);
     add_listen_socket(control);
     done = rebuild_publish(control, control->config, NULL, 0, error, sizeof(error)) &&
@@ -113,6 +114,7 @@ static void end(struct house *house)
     admin_clients_free(control);
     metrics_free(control->metrics);
     members_free(control);
+    event_free(control->names_timer);
     resolver_free(control->resolver);
     topology_slot_fini(&control->slot);
     mailbox_fini(&control->mailbox);

@@ -3,7 +3,7 @@
 import os
 import re
 
-from harness import (Client, ProxyTest, free_port, let_pass, main, open_descriptors, proxy_only,
+from harness import (TIME_FACTOR, Client, ProxyTest, free_port, let_pass, main, open_descriptors, proxy_only,
                      wait_until)
 
 
@@ -101,7 +101,8 @@ class AdminPort(ProxyTest):
             descriptors = open_descriptors(daemon.pid)
             client.send(b'servers\r\n' * 450)  # of which each has an answer of some 40 KiB
             wait_until(lambda: open_descriptors(daemon.pid) < descriptors, None, 'the session to be closed')
-        self.assertLess(peak_kib(daemon.pid) - before, 14 << 10)
+        if TIME_FACTOR == 1:  # sanitizers keep freed memory for a while
+            self.assertLess(peak_kib(daemon.pid) - before, 14 << 10)
 
     def test_silent_sessions_make_place_for_another(self):
         watcher = self.client(self.daemon.admin_address)

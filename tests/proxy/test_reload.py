@@ -88,7 +88,7 @@ class ReloadWithNames(ProxyTest):
             daemon.wait_state('s3', 'live')
             wait_until(lambda: client.ask(b'set %s 0 0 1\r\nx\r\n' % key) == b'STORED\r\n', 3 * TIME_FACTOR,
                        'others to stand in')
-            self.assertEqual(daemon.state('s3'), 'ejected')
+            daemon.wait_state('s3', 'ejected')
 
 
 @unittest.skipUnless(has_admin('reload'), 'no reload yet')
