@@ -209,7 +209,7 @@ static void name_alone(const struct cli_pools *here, const struct cli_pools *the
 static enum cli_exit plan_pools(const struct cli_pools *before, const struct cli_pools *after,
                                 bool as_json)
 {
-    struct json json;
+    struct json json = {0};
     struct json *used = as_json ? &json : NULL;
     bool is_first = true;
 
