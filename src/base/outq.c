@@ -77,12 +77,11 @@ static bool refill(struct chunk **gather, struct chunk_pool *pool, size_t len)
     return true;
 }
 
-bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather,
-               struct chunk_pool *pool)
+bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather)
 {
     char *to;
 
-    if ((*gather == NULL || chunk_room(*gather) < len) && !refill(gather, pool, len)) {
+    if ((*gather == NULL || chunk_room(*gather) < len) && !refill(gather, q->pool, len)) {
         return false;
     }
     to = (*gather)->data + (*gather)->filled;
@@ -115,7 +114,7 @@ bool outq_copier_end(struct outq_copier *copier)
 /* The chunk is full. */
 static bool copier_refill(struct outq_copier *copier, size_t len)
 {
-    if (!outq_copier_end(copier) || !refill(copier->gather, copier->pool, len)) {
+    if (!outq_copier_end(copier) || !refill(copier->gather, copier->q->pool, len)) {
         return false;
     }
     copier->at = (*copier->gather)->data;
@@ -172,7 +171,7 @@ void outq_advance(struct outq *q, size_t bytes)
     }
 }
 
-bool outq_settle(struct outq *q, struct chunk_pool *pool)
+bool outq_settle(struct outq *q)
 {
     size_t total = 0;
     struct chunk *own;
@@ -188,7 +187,7 @@ bool outq_settle(struct outq *q, struct chunk_pool *pool)
         q->settled = q->count;
         return true;
     }
-    own = chunk_new(pool, total);
+    own = chunk_new(q->pool, total);
     if (own == NULL) {
         return false;
     }

@@ -49,10 +49,9 @@ MUST_CHECK static inline bool outq_append(struct outq *q, const char *data, size
 
 /*
  * Appends a copy of data, placed in *gather (a chunk of the caller's that fills
- * up; replaced from pool when full). False: out of memory, nothing appended.
+ * up; replaced from q's pool when full). False: out of memory, nothing appended.
  */
-MUST_CHECK bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather,
-                          struct chunk_pool *pool);
+MUST_CHECK bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather);
 
 /* Adds pieces to g from the head on, as many as there is room for. */
 void outq_gather(const struct outq *q, struct gathering *g);
@@ -64,7 +63,7 @@ void outq_advance(struct outq *q, size_t bytes);
  * Copies pieces that pin a shared chunk into memory of the queue's own, of those added since the
  * last time; where they are OUTQ_PIN_BYTES, they stay. False: out of memory.
  */
-MUST_CHECK bool outq_settle(struct outq *q, struct chunk_pool *pool);
+MUST_CHECK bool outq_settle(struct outq *q);
 
 /* Moves the only piece of from to the empty queue to. */
 static inline void outq_hand_over(struct outq *to, struct outq *from);
@@ -76,14 +75,12 @@ MUST_CHECK bool outq_grow(struct outq *q);
 struct outq_copier {
     struct outq *q;
     struct chunk **gather; /* as outq_copy's */
-    struct chunk_pool *pool;
-    char *at;  /* where in *gather the next byte goes */
-    char *end; /* of its room */
+    char *at;              /* where in *gather the next byte goes */
+    char *end;             /* of its room */
 };
 
 /* Begins to copy; until outq_copier_end, what was copied is in no queue. */
-static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather,
-                                                   struct chunk_pool *pool);
+static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather);
 
 /* Copies one more. False: out of memory; the queue holds what was copied before. */
 MUST_CHECK bool outq_copier_add(struct outq_copier *copier, const char *data, size_t len);
@@ -129,10 +126,9 @@ static inline bool outq_append(struct outq *q, const char *data, size_t len, str
     return true;
 }
 
-static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather,
-                                                   struct chunk_pool *pool)
+static inline struct outq_copier outq_copier_begin(struct outq *q, struct chunk **gather)
 {
-    struct outq_copier copier = {q, gather, pool, NULL, NULL};
+    struct outq_copier copier = {q, gather, NULL, NULL};
 
     if (*gather != NULL) {
         copier.at = (*gather)->data + (*gather)->filled;

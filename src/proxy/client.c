@@ -543,7 +543,7 @@ void client_flush(struct client *client)
             break;
         }
     }
-    if (!outq_is_empty(&client->out) && !outq_settle(&client->out, &worker->pool)) {
+    if (!outq_is_empty(&client->out) && !outq_settle(&client->out)) {
         client_retire(client);
         return;
     }

@@ -292,8 +292,7 @@ static bool answer_now(struct client *client, const struct request *request,
     struct worker *worker = client->worker;
 
     if (!request->noreply && request->answer.len > 0) {
-        if (!outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather,
-                       &worker->pool)) {
+        if (!outq_copy(&client->out, request->answer.data, request->answer.len, &worker->gather)) {
             return false;
         }
         count_command(counters, COMMAND_BYTES_WRITTEN, request->answer.len);
@@ -543,7 +542,7 @@ void exchange_settle(struct exchange *exchange)
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         struct leg *leg = &exchange->legs[i];
 
-        if (!outq_settle(&leg->replies, &exchange->worker->pool)) {
+        if (!outq_settle(&leg->replies)) {
             return; /* out of memory: the shared chunk stays pinned instead */
         }
     }

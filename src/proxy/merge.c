@@ -13,7 +13,7 @@ enum {
 
 static bool put_text(struct exchange *exchange, struct outq *q, struct slice text)
 {
-    return outq_copy(q, text.data, text.len, &exchange->worker->gather, &exchange->worker->pool);
+    return outq_copy(q, text.data, text.len, &exchange->worker->gather);
 }
 
 static bool put_error(struct exchange *exchange, struct outq *q, const char *name,
@@ -112,7 +112,7 @@ static bool put_value(struct outq_copier *copier, const struct piece *piece)
 static bool put_values_in_order(struct exchange *exchange, struct outq *q)
 {
     struct worker *worker = exchange->worker;
-    struct outq_copier copier = outq_copier_begin(q, &worker->gather, &worker->pool);
+    struct outq_copier copier = outq_copier_begin(q, &worker->gather);
 
     for (uint32_t i = 0; i < exchange->leg_count; i++) {
         exchange->legs[i].next_ordinal = 0;

@@ -253,7 +253,7 @@ static bool put_stat(struct exchange *exchange, struct outq *q, const struct sta
     if (len < 0 || (size_t)len >= sizeof(line)) {
         return true; /* no server of ours says so much in one line; left out */
     }
-    return outq_copy(q, line, (size_t)len, &worker->gather, &worker->pool);
+    return outq_copy(q, line, (size_t)len, &worker->gather);
 }
 
 static bool put_all(struct exchange *exchange, struct outq *q, const struct stats *stats)
@@ -263,7 +263,7 @@ static bool put_all(struct exchange *exchange, struct outq *q, const struct stat
             return false;
         }
     }
-    return outq_copy(q, "END\r\n", 5, &exchange->worker->gather, &exchange->worker->pool);
+    return outq_copy(q, "END\r\n", 5, &exchange->worker->gather);
 }
 
 /* Adds up what the legs said, a text each. False: out of memory. */
@@ -299,7 +299,7 @@ static bool put_line(struct exchange *exchange, struct outq *q)
             text = slice_make(piece->data, piece->len);
         }
     }
-    return outq_copy(q, text.data, text.len, &worker->gather, &worker->pool);
+    return outq_copy(q, text.data, text.len, &worker->gather);
 }
 
 static bool has_stats(const struct exchange *exchange)
@@ -328,7 +328,7 @@ bool stats_sum(struct exchange *exchange, struct outq *q)
     } else {
         struct slice text = SLICE("SERVER_ERROR out of memory\r\n");
 
-        done = outq_copy(q, text.data, text.len, &worker->gather, &worker->pool);
+        done = outq_copy(q, text.data, text.len, &worker->gather);
     }
     for (uint32_t i = 0; texts != NULL && i < exchange->leg_count; i++) {
         free(texts[i]);

@@ -70,7 +70,7 @@ static void fill(char *text, size_t len, size_t first)
 /* Copies pieces of many lengths, beginning at place first of the queue; returns where they end. */
 static size_t copy_pieces(size_t first, unsigned count)
 {
-    struct outq_copier copier = outq_copier_begin(&queue, &gather, &pool);
+    struct outq_copier copier = outq_copier_begin(&queue, &gather);
     char text[700];
     size_t at = first;
 
@@ -101,7 +101,7 @@ START_TEST(copies_go_on_where_others_ended)
     char text[90];
 
     fill(text, sizeof(text), end);
-    ck_assert(outq_copy(&queue, text, sizeof(text), &gather, &pool));
+    ck_assert(outq_copy(&queue, text, sizeof(text), &gather));
     end = copy_pieces(end + sizeof(text), 9);
     expect_bytes(end);
     ck_assert_uint_eq(queue.count, 1);
@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(a_copier_that_was_ended_may_go_on)
 {
-    struct outq_copier copier = outq_copier_begin(&queue, &gather, &pool);
+    struct outq_copier copier = outq_copier_begin(&queue, &gather);
     char text[1000];
 
     fill(text, sizeof(text), 0);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(one_larger_than_a_chunk_has_one_of_its_own)
 {
-    struct outq_copier copier = outq_copier_begin(&queue, &gather, &pool);
+    struct outq_copier copier = outq_copier_begin(&queue, &gather);
     const size_t len = 300000;
     char *text = malloc(len);
 
@@ -265,7 +265,7 @@ START_TEST(a_settled_queue_pins_no_shared_chunk)
     ck_assert(outq_append(&queue, shared->data + 400, 600, shared, 1));
     chunk_unref(shared);
     before = pool.used_bytes;
-    ck_assert(outq_settle(&queue, &pool));
+    ck_assert(outq_settle(&queue));
     ck_assert_uint_lt(pool.used_bytes, before / 8);
     expect_bytes(1000);
 }
@@ -289,11 +289,11 @@ START_TEST(a_few_bytes_more_pin_no_further_chunk)
     uint64_t before;
 
     append_shared(OUTQ_PIN_BYTES);
-    ck_assert(outq_settle(&queue, &pool));
+    ck_assert(outq_settle(&queue));
     before = pool.used_bytes;
     for (int i = 0; i < TIMES; i++) {
         append_shared(SMALL);
-        ck_assert(outq_settle(&queue, &pool));
+        ck_assert(outq_settle(&queue));
     }
     ck_assert_uint_le(pool.used_bytes, before + TIMES * 128);
     expect_bytes(OUTQ_PIN_BYTES + TIMES * SMALL);
@@ -304,12 +304,12 @@ START_TEST(what_is_settled_may_go_before_the_rest_is)
 {
     append_shared(100);
     append_shared(100);
-    ck_assert(outq_settle(&queue, &pool));
+    ck_assert(outq_settle(&queue));
     outq_advance(&queue, 150);
     append_shared(100);
     append_shared(100);
     outq_advance(&queue, 100);
-    ck_assert(outq_settle(&queue, &pool));
+    ck_assert(outq_settle(&queue));
     ck_assert_uint_le(pool.used_bytes, 1024);
     ck_assert_uint_eq(queue.bytes, 150);
 }
