@@ -63,4 +63,17 @@ MUST_CHECK bool log_limit_pass(struct log_limit *limit, uint64_t *skipped);
         }                                                                                          \
     } while (0)
 
+/*
+ * A warning that a peer can cause as often as it likes: written as limit lets it pass, with how
+ * many it stands for. format is a literal, and what follows it is evaluated for a line only.
+ */
+#define log_warn_limited(limit, format, ...)                                                       \
+    do {                                                                                           \
+        uint64_t log_skipped;                                                                      \
+        if (log_limit_pass(limit, &log_skipped)) {                                                 \
+            log_warn(format " (%llu more since the last such line)", __VA_ARGS__,                  \
+                     (unsigned long long)log_skipped);                                             \
+        }                                                                                          \
+    } while (0)
+
 #endif

@@ -317,13 +317,8 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     struct admin *admin = arg;
 
-    const char *why = strerror(EVUTIL_SOCKET_ERROR());
-    uint64_t skipped;
-
-    if (log_limit_pass(&admin->paused_log, &skipped)) {
-        log_warn("admin: accepting is paused: %s (%llu more since the last such line)", why,
-                 (unsigned long long)skipped);
-    }
+    log_warn_limited(&admin->paused_log, "admin: accepting is paused: %s",
+                     strerror(EVUTIL_SOCKET_ERROR()));
     evconnlistener_disable(listener);
     timer_set(admin->resume_timer, ACCEPT_PAUSE_US);
 }

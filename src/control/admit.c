@@ -9,7 +9,6 @@ bool admit_peer(struct control *control, const struct config_listen *listen, con
 {
     struct endpoint peer;
     char from[ADDRESS_TEXT_MAX];
-    uint64_t skipped;
 
     if (socket_admits(fd, &listen->allow)) {
         return true;
@@ -18,9 +17,7 @@ bool admit_peer(struct control *control, const struct config_listen *listen, con
         return false; /* gone, from wherever it was */
     }
     control->denied++;
-    if (log_limit_pass(&control->denied_log, &skipped)) {
-        log_warn("%s: %s refused: its network is not allowed (%llu more since the last such line)",
-                 key, endpoint_format(&peer, from, sizeof(from)), (unsigned long long)skipped);
-    }
+    log_warn_limited(&control->denied_log, "%s: %s refused: its network is not allowed", key,
+                     endpoint_format(&peer, from, sizeof(from)));
     return false;
 }

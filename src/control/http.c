@@ -328,14 +328,9 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
     static struct log_limit paused_log; /* arg is the library's */
-    const char *why = strerror(EVUTIL_SOCKET_ERROR());
-    uint64_t skipped;
 
     (void)arg;
-    if (log_limit_pass(&paused_log, &skipped)) {
-        log_warn("http: accepting is paused: %s (%llu more since the last such line)", why,
-                 (unsigned long long)skipped);
-    }
+    log_warn_limited(&paused_log, "http: accepting is paused: %s", strerror(EVUTIL_SOCKET_ERROR()));
     evconnlistener_disable(listener);
 }
 

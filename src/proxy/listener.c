@@ -79,12 +79,8 @@ void listener_resume(struct listener *listener)
 /* Descriptors or memory ran out: the backlog waits until some are free again. */
 static void pause_accepting(struct listener *listener, int error)
 {
-    uint64_t skipped;
-
-    if (log_limit_pass(&listener->worker->paused_log, &skipped)) {
-        log_warn("accepting clients is paused: %s (%llu more since the last such line)",
-                 strerror(error), (unsigned long long)skipped);
-    }
+    log_warn_limited(&listener->worker->paused_log, "accepting clients is paused: %s",
+                     strerror(error));
     count(&listener->worker->counters, COUNTER_ACCEPT_PAUSES);
     listener->is_paused = true;
     stop_waiting(listener);
@@ -107,20 +103,15 @@ void listener_deny(struct listener *listener, int fd)
     struct endpoint peer;
     char from[ADDRESS_TEXT_MAX];
     char here[ADDRESS_TEXT_MAX];
-    uint64_t skipped;
 
     if (!socket_peer(fd, &peer)) {
         close(fd); /* gone, from wherever it was */
         return;
     }
     count(&worker->counters, COUNTER_CLIENTS_DENIED);
-    if (log_limit_pass(&worker->denied_log, &skipped)) {
-        log_warn("client %s refused: listen %s does not allow its network (%llu more since the "
-                 "last such line)",
-                 endpoint_format(&peer, from, sizeof(from)),
-                 address_format(&listener->socket->address, here, sizeof(here)),
-                 (unsigned long long)skipped);
-    }
+    log_warn_limited(&worker->denied_log, "client %s refused: listen %s does not allow its network",
+                     endpoint_format(&peer, from, sizeof(from)),
+                     address_format(&listener->socket->address, here, sizeof(here)));
     socket_deny(fd);
 }
 

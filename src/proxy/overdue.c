@@ -27,14 +27,12 @@ static void close_stalled(struct client *client)
 {
     struct worker *worker = client->worker;
     char peer[ADDRESS_TEXT_MAX] = "-";
-    uint64_t skipped;
 
-    if (log_limit_pass(&worker->stalled_log, &skipped)) {
-        client_peer(client, peer, sizeof(peer));
-        log_warn("client %s closed: memory is short, and it has kept some for %d s without a move "
-                 "(%llu more since the last such line)",
-                 peer, STALL_US / 1000000, (unsigned long long)skipped);
-    }
+    client_peer(client, peer, sizeof(peer));
+    log_warn_limited(
+        &worker->stalled_log,
+        "client %s closed: memory is short, and it has kept some for %d s without a move", peer,
+        STALL_US / 1000000);
     count(&worker->counters, COUNTER_CLIENTS_STALLED);
     client_retire(client);
 }
