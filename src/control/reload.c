@@ -252,8 +252,7 @@ static void unwant_names(struct control *control, const struct config *config, s
     }
 }
 
-/* Wants the names of config looked up. False: none of them is. */
-static bool want_names(struct control *control, const struct config *config)
+bool reload_want_names(struct control *control, const struct config *config)
 {
     size_t wanted = 0;
 
@@ -271,18 +270,14 @@ static bool want_names(struct control *control, const struct config *config)
     return true;
 }
 
-bool reload_want_names(struct control *control, const struct config *config)
-{
-    return want_names(control, config);
-}
-
 /* Puts config in force. False with a sentence in error, and nothing changed. */
 static bool put_in_force(struct control *control, struct config *config, char *moved,
                          size_t moved_size, char *error, size_t error_size)
 {
     struct config *before = control->config;
 
-    if (!rebuild_open_listens(control, config, error, error_size) || !want_names(control, config)) {
+    if (!rebuild_open_listens(control, config, error, error_size) ||
+        !reload_want_names(control, config)) {
         rebuild_drop_fresh(control);
         return false;
     }

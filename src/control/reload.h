@@ -15,7 +15,7 @@
  */
 bool reload_run(struct control *control, struct evbuffer *out);
 
-/* Wants the names of config's servers looked up; for the start. False: out of memory. */
+/* Wants the names of config's servers looked up. False: out of memory, none of them is. */
 MUST_CHECK bool reload_want_names(struct control *control, const struct config *config);
 
 #endif
