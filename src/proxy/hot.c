@@ -162,11 +162,13 @@ void hot_publish(struct hot *hot)
 {
     struct hot_published *published = &hot->published;
     uint16_t top[HOT_PUBLISHED];
+    uint64_t asked;
     size_t count;
 
     add_exact(hot);
-    /* the busier, the smaller the part that is looked at */
-    set_gap(hot, (hot->sketch.total - hot->total_before) / HOT_LOOKS);
+    asked = hot->sketch.total - hot->total_before;
+    /* the busier, the smaller the part that is looked at; a load that has only begun is not busy */
+    set_gap(hot, asked < HOT_LOOKS_FIRST ? 1 : asked / HOT_LOOKS);
     if (++hot->seconds % HALVE_SECONDS == 0) {
         space_saving_halve(&hot->sketch);
     }

@@ -50,7 +50,8 @@ class HotKeysTest(ProxyTest):
     def finds_the_hottest(self, workers):
         self.daemon, _ = self.pool_of(3, proxy={'workers': workers})
         keys = zipf_keys(workers, ASKED)
-        right = [(key.decode(), count) for key, count in collections.Counter(keys).most_common(10)]
+        times = {key.decode(): count for key, count in collections.Counter(keys).items()}
+        right = sorted(times.values(), reverse=True)[:10]
         failures = []
 
         def run(part):
@@ -71,9 +72,11 @@ class HotKeysTest(ProxyTest):
                    'every worker to publish')
         total, found = self.hot()
         self.assertLess(abs(total - ASKED), ASKED * 0.02)
-        self.assertEqual([key for key, _, _ in found[:10]], [key for key, _ in right])
-        for (key, count, error), (_, times) in zip(found, right):
-            self.assertLess(abs(count - times), times * 0.02 * TIME_FACTOR + error, (key, count, error, times))
+        self.assertGreaterEqual(len(found), 10)
+        for (key, _, _), due in zip(found, right):  # their order, but for those that differ by little
+            self.assertGreater(times[key], due * 0.9, found[:10])
+        for key, count, error in found[:10]:
+            self.assertLess(abs(count - times[key]), times[key] * 0.02 * TIME_FACTOR + error, (key, count, error))
 
     def test_one_worker_finds_the_ten_hottest_of_a_million_keys_in_order(self):
         self.finds_the_hottest(1)

@@ -171,6 +171,47 @@ START_TEST(the_start_of_a_load_is_counted_whole_after_quiet_seconds)
 }
 END_TEST
 
+/* Ten keys of 1 in 100 each, that a second ends wherever it likes. */
+START_TEST(where_in_a_second_a_load_begins_does_not_matter)
+{
+    enum { HOT = 10, PARTS = 1000, PART = 10, ASKED = 100000, STEP = 25 };
+    static const char *const keys[HOT] = {"key:zero",  "key:one",  "key:two",  "key:three",
+                                          "key:four",  "key:five", "key:six2", "key:seven",
+                                          "key:eight", "key:nine"};
+
+    for (unsigned ends_at = 0; ends_at < 2 * HOT_LOOKS_FIRST; ends_at += STEP) {
+        struct hot *hot = hot_new();
+        unsigned asked[HOT] = {0};
+
+        ck_assert_ptr_nonnull(hot);
+        for (unsigned i = 0; i < ASKED; i++) {
+            unsigned key = (unsigned)(drawn() % PARTS) / PART;
+
+            if (i == ends_at) {
+                hot_publish(hot);
+            }
+            if (key < HOT) {
+                ask(hot, keys[key]);
+                asked[key]++;
+            } else {
+                ask_other(hot);
+            }
+        }
+        hot_publish(hot);
+        for (unsigned k = 0; k < HOT; k++) {
+            const struct hot_published_key *key = published(hot, keys[k]);
+
+            ck_assert_ptr_nonnull(key);
+            ck_assert_msg(llabs((long long)key->count - asked[k]) <=
+                              asked[k] / 10 + (long long)key->error,
+                          "ended at %u: %s %llu of %u", ends_at, keys[k],
+                          (unsigned long long)key->count, asked[k]);
+        }
+        hot_free(hot);
+    }
+}
+END_TEST
+
 START_TEST(a_load_without_hot_keys_has_none_counted_one_by_one)
 {
     struct hot *hot = hot_of_many();
@@ -192,6 +233,7 @@ int main(void)
     tcase_add_test(all, more_keys_of_one_slot_than_it_takes_are_counted_about_right);
     tcase_add_test(all, what_was_hot_gives_way_to_what_is);
     tcase_add_test(all, the_start_of_a_load_is_counted_whole_after_quiet_seconds);
+    tcase_add_test(all, where_in_a_second_a_load_begins_does_not_matter);
     tcase_add_test(all, a_load_without_hot_keys_has_none_counted_one_by_one);
     suite_add_tcase(suite, all);
     return run_suite(suite);
