@@ -805,12 +805,13 @@ class Ketamad:
         lines = ['[proxy]', 'admin = ' + self.admin_address]
         proxy = {'workers': 2}
         proxy.update(self.proxy)
+        pool = dict(self.pool)
+        if TIME_FACTOR > 1:  # a slow build's own pace is no failure of a server
+            proxy.setdefault('drain_timeout', '%ds' % (10 * TIME_FACTOR))
+            pool.setdefault('request_timeout', '%dms' % (1000 * TIME_FACTOR))
         lines += _key_lines(proxy)
         lines += ['', '[pool main]']
         lines += ['listen = ' + listen for listen in self.listens]
-        pool = dict(self.pool)
-        if TIME_FACTOR > 1:  # a slow build's own pace is no failure of a server
-            pool.setdefault('request_timeout', '%dms' % (1000 * TIME_FACTOR))
         lines += _key_lines(pool)
         lines += ['server = ' + server_line(server) for server in self.servers]
         return '\n'.join(lines) + '\n'

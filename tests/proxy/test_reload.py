@@ -254,7 +254,7 @@ class Reload(ProxyTest):
         daemon = self.ketamad([server], pool={'request_timeout': '100ms', 'fall': 1000})
         with daemon.client() as client:
             self.assertTrue(client.ask(b'get k\r\n').startswith(b'SERVER_ERROR s1: '))
-            daemon.pool['request_timeout'] = '5s'
+            daemon.pool['request_timeout'] = '%ds' % (5 * TIME_FACTOR)
             daemon.proxy['max_value_size'] = '1k'
             self.reload_and_wait(daemon)
             wait_until(lambda: client.ask(b'get k\r\n') == b'END\r\n', None, 'the new timeout')
@@ -297,7 +297,7 @@ class Reload(ProxyTest):
     def test_a_removed_server_answers_what_it_was_sent(self):
         slow = self.scripted(answer_after(0.4), name='slow')
         slow.items[b'k'] = (b'0', b'kept')
-        daemon = self.ketamad([slow], pool={'request_timeout': '5s'})
+        daemon = self.ketamad([slow], pool={'request_timeout': '%ds' % (5 * TIME_FACTOR)})
         with daemon.client() as client:
             client.send(b'get k\r\n')
             wait_until(lambda: slow.asked(b'get k'), None, 'the request to reach it')
