@@ -48,6 +48,7 @@ struct session {
     struct bufferevent *stream;
     struct event *more_timer; /* pending while lines wait for its next turn */
     uint64_t heard_us;
+    uint64_t awaited_generation; /* OK is said once all workers have adopted it; 0: none */
     bool is_ending;
     bool is_waiting;     /* for the rest of an answer */
     bool is_half_closed; /* nothing comes any more: what has come is answered */
@@ -305,6 +306,33 @@ void session_go_on(struct session *session)
 {
     session->is_waiting = false;
     on_readable(session->stream, session);
+}
+
+void admin_answer_adopted(struct admin_call *call)
+{
+    uint64_t generation = call->control->slot.current->generation;
+
+    if (call->session == NULL || workers_adopted(&call->control->workers) >= generation) {
+        evbuffer_add_printf(call->out, "OK\r\n");
+    } else {
+        call->session->awaited_generation = generation;
+        session_wait(call->session);
+    }
+}
+
+void admin_on_adopted(struct admin *admin)
+{
+    uint64_t adopted = workers_adopted(&admin->control->workers);
+
+    list_each_safe (at, after, &admin->sessions) {
+        struct session *session = list_entry(at, struct session, link);
+
+        if (session->awaited_generation != 0 && session->awaited_generation <= adopted) {
+            session->awaited_generation = 0;
+            evbuffer_add_printf(session_output(session), "OK\r\n");
+            session_go_on(session);
+        }
+    }
 }
 
 struct evbuffer *session_output(struct session *session)

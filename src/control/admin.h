@@ -9,6 +9,7 @@
 
 #include <event2/buffer.h>
 
+struct admin_call;
 struct session;
 
 /* Opens the socket. NULL with a sentence in error. */
@@ -25,6 +26,12 @@ void admin_free(struct admin *admin); /* NULL is fine */
 /* The session's next commands wait until session_go_on: its answer is not complete yet. */
 void session_wait(struct session *session);
 void session_go_on(struct session *session);
+
+/* Answers OK, at once or when every worker goes by the topology published last. */
+void admin_answer_adopted(struct admin_call *call);
+
+/* Answers who waits for that; some worker has adopted a topology. */
+void admin_on_adopted(struct admin *admin);
 
 /* Where its answers go. */
 struct evbuffer *session_output(struct session *session);

@@ -2,6 +2,7 @@
 #include "control/admin_command.h"
 
 #include "base/log.h"
+#include "control/admin.h"
 #include "control/admin_clients.h"
 #include "control/admin_member.h"
 #include "control/admin_ring.h"
@@ -31,7 +32,7 @@ static bool run_quit(struct admin_call *call)
 static bool run_reload(struct admin_call *call)
 {
     if (reload_run(call->control, call->out)) {
-        evbuffer_add_printf(call->out, "OK\r\n");
+        admin_answer_adopted(call);
     } else {
         evbuffer_add_printf(call->out, "ERROR nothing has changed\r\n");
     }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "config/units.h"
+#include "control/admin.h"
 #include "control/member.h"
 #include "control/metrics.h"
 #include "control/resolver.h"
@@ -125,7 +126,7 @@ bool admin_member_eject(struct admin_call *call)
         }
     }
     member_eject(member, for_ms * 1000);
-    evbuffer_add_printf(call->out, "OK\r\n");
+    admin_answer_adopted(call);
     return true;
 }
 
@@ -141,7 +142,7 @@ bool admin_member_restore(struct admin_call *call)
             evbuffer_add_printf(call->out, " was live already\r\n");
         }
         member_restore(member);
-        evbuffer_add_printf(call->out, "OK\r\n");
+        admin_answer_adopted(call);
     }
     return true;
 }
@@ -153,7 +154,7 @@ bool admin_member_drain(struct admin_call *call)
 
     if (member != NULL) {
         member_drain(member);
-        evbuffer_add_printf(call->out, "OK\r\n");
+        admin_answer_adopted(call);
     }
     return true;
 }

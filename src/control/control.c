@@ -141,6 +141,9 @@ static void on_mail(evutil_socket_t fd, short what, void *arg)
         }
         free(mail);
     }
+    if (control->admin != NULL) {
+        admin_on_adopted(control->admin);
+    }
     if (control->is_stopping && atomic_load(&control->workers.draining) == control->workers.count) {
         stop_listening(control);
     }

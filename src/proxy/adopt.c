@@ -352,6 +352,8 @@ void adopt_topology(struct worker *worker)
     drop_listeners(worker);
     standin_resume(worker);
     topology_put(old);
+    atomic_store(&worker->adopted, topology->generation);
+    mailbox_wake(worker->all->control);
 }
 
 /* What waited for the requests of old, which has none any more, is let go. */

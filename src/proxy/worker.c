@@ -338,6 +338,7 @@ static void *run(void *arg)
         worker_tick(worker, true);
     }
     worker_end(worker);
+    atomic_store(&worker->adopted, UINT64_MAX); /* nothing goes by an older one here */
     atomic_fetch_add(&worker->all->stopped, 1);
     mailbox_wake(worker->all->control);
     return NULL;
@@ -473,6 +474,18 @@ static void tell_all(struct workers *workers, enum worker_word word)
 void workers_wake(struct workers *workers)
 {
     tell_all(workers, WORKER_LOOK);
+}
+
+uint64_t workers_adopted(const struct workers *workers)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < workers->count; i++) {
+        uint64_t adopted = atomic_load(&workers->at[i].adopted);
+
+        least = adopted < least ? adopted : least;
+    }
+    return least;
 }
 
 bool workers_ask_journal(struct workers *workers, struct server *server, uint64_t generation,

@@ -39,7 +39,8 @@ struct worker {
     struct workers *all;
     pthread_t thread;
     struct mailbox mailbox;
-    _Atomic unsigned told; /* enum worker_word, not yet heard; any thread's */
+    _Atomic unsigned told;    /* enum worker_word, not yet heard; any thread's */
+    _Atomic uint64_t adopted; /* topology's generation, most once it has stopped; any thread's */
     struct watch mail_watch;
 
     struct topology *topology;
@@ -155,8 +156,11 @@ struct workers {
 MUST_CHECK bool workers_start(struct workers *workers, unsigned count, struct topology_slot *slot,
                               struct mailbox *control, char *error, size_t error_size);
 
-/* Asks all to look at the topology slot. */
+/* Asks all to look at the topology slot; control is woken when each has adopted what is there. */
 void workers_wake(struct workers *workers);
+
+/* The generation that no worker is behind. */
+uint64_t workers_adopted(const struct workers *workers);
 
 /*
  * Asks every worker for server's journal; each answers with one CONTROL_MAIL_SURRENDER. False:

@@ -49,6 +49,20 @@ class AdminCommands(ProxyTest):
             self.assertIn(server.address, line)
             self.assertIn('live', line)
 
+    def test_after_OK_no_worker_goes_by_what_was_before(self):
+        key = keys_of('s1')[0]
+        clients = [self.client(self.daemon.address) for _ in range(4)]
+        with self.client(self.servers[0].address) as server:
+            for number in range(100):
+                self.daemon.wait_state('s1', 'live')
+                self.daemon.admin('eject s1')
+                for client in clients:
+                    client.send(b'set %s 0 0 3\r\n%03d\r\n' % (key, number))
+                for client in clients:
+                    self.assertEqual(client.read_line(), b'STORED\r\n')
+                self.assertNotIn(b'%03d' % number, server.ask(b'get %s\r\n' % key), 'of an ejected server')
+                self.daemon.admin('restore s1')
+
     def test_ring_and_locate_agree_with_the_traffic(self):
         self.assertEqual(len(self.daemon.admin('ring')), 4)
         for name in ('s1', 's2', 's3'):
