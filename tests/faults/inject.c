@@ -39,7 +39,7 @@ enum call {
     CALL_EPOLL_WAIT,
     CALL_EPOLL_ADD,
     CALL_OPEN, /* for writing */
-    CALL_LOG,  /* a write to what is no socket */
+    CALL_LOG,  /* a write to a file */
     CALL_THREAD,
     CALL_COUNT,
 };
@@ -217,14 +217,19 @@ static bool fails(enum call call)
     return error != 0;
 }
 
-static bool is_socket(int fd)
+static bool is_of_type(int fd, mode_t type)
 {
     struct stat status;
     int saved = errno;
-    bool is = fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+    bool is = fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type;
 
     errno = saved;
     return is;
+}
+
+static bool is_socket(int fd)
+{
+    return is_of_type(fd, S_IFSOCK);
 }
 
 static bool io_fails(int fd, enum call call)
@@ -235,8 +240,7 @@ static bool io_fails(int fd, enum call call)
     if (is_socket(fd)) {
         return fails(call);
     }
-    return call == CALL_WRITE && fcntl(fd, F_GETFL) != -1 && lseek(fd, 0, SEEK_CUR) != -1 &&
-           fails(CALL_LOG);
+    return call == CALL_WRITE && is_of_type(fd, S_IFREG) && fails(CALL_LOG);
 }
 
 /* How much of a transfer is allowed. */
