@@ -526,10 +526,9 @@ static bool may_ask(double now)
     return options.rate == 0 || (double)asked < (now - began_ms) * (double)options.rate / 1e3;
 }
 
-static void client_go_on(struct client *client, bool is_ending)
+/* now is the turn's: a stop of this process in the middle of it is seen by the next. */
+static void client_go_on(struct client *client, double now, bool is_ending)
 {
-    double now = now_ms();
-
     if (client->fd == -1) {
         if (is_ending || now < client->retry_ms || !client_connect(client)) {
             return;
@@ -610,7 +609,7 @@ static void run(void)
         }
         turn_ms = now;
         for (unsigned i = 0; i < options.clients; i++) {
-            client_go_on(&clients[i], is_ending);
+            client_go_on(&clients[i], now, is_ending);
             waiting += clients[i].fd != -1 ? clients[i].waiting : 0;
         }
         if (is_ending && waiting == 0) {
