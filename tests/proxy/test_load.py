@@ -19,7 +19,7 @@ class CheckloadFindsFaults(ProxyTest):
                 connection.send(reply)
         server = self.scripted(behave)
         load = self.load(server, '--keys', 100, '--rate', 4000, clients=4, seconds=seconds, **options)
-        load.process.wait(60)
+        load.process.wait(60 * TIME_FACTOR)
         return load.result()
 
     def test_nothing_is_wrong_with_an_honest_server(self):
@@ -73,7 +73,7 @@ class CheckloadFindsFaults(ProxyTest):
                 connection.send(reply)
         server = self.scripted(undead)
         load = self.load(server, '--keys', 40, '--rate', 4000, '--deletes', 20, clients=4, seconds=1)
-        load.process.wait(60)
+        load.process.wait(60 * TIME_FACTOR)
         self.assertGreater(load.result()['stale'], 0)
 
     def test_a_shifted_reply_is_found(self):
