@@ -7,6 +7,7 @@
 #define BASE_CHUNK_H
 
 #include "base/slice.h"
+#include "base/tube.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ struct chunk {
     size_t capacity; /* of data */
     struct chunk_pool *pool;
     struct chunk *next; /* on the pool's free list */
+    struct tube *tube;  /* where its bytes are, none of them in data; NULL: they are */
     bool is_shared;     /* many connections' bytes: pin it no longer than a tick for a few bytes */
     uint8_t size_class; /* CHUNK_CLASSES: none, malloc'ed to measure */
     char data[];
@@ -35,6 +37,7 @@ struct chunk_pool {
     uint32_t free_count[CHUNK_CLASSES];
     uint64_t used_bytes; /* of chunks in somebody's hands */
     uint64_t kept_bytes; /* of chunks kept for reuse */
+    struct tube_pool tubes;
 };
 
 void chunk_pool_init(struct chunk_pool *pool);
@@ -47,6 +50,20 @@ void chunk_pool_trim(struct chunk_pool *pool);
 
 /* Returns a chunk of at least capacity bytes with one reference, or NULL out of memory. */
 struct chunk *chunk_new(struct chunk_pool *pool, size_t capacity);
+
+/*
+ * Returns a chunk with a tube, which is empty and goes with it, or NULL. What it holds counts as
+ * used in the pool.
+ */
+struct chunk *chunk_new_tube(struct chunk_pool *pool);
+
+/* tube_fill, tube_add and tube_drain of a chunk that has a tube. */
+ssize_t chunk_fill_tube(struct chunk *chunk, int fd, size_t len);
+MUST_CHECK bool chunk_add_to_tube(struct chunk *chunk, const char *data, size_t len);
+ssize_t chunk_drain_tube(struct chunk *chunk, int fd, size_t len, bool has_more);
+
+/* Returns a chunk with the first len bytes of chunk's tube, which it gives up; or NULL. */
+struct chunk *chunk_copy_tube(struct chunk *chunk, size_t len);
 
 void chunk_release(struct chunk *chunk); /* the count is 0 */
 

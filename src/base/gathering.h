@@ -20,7 +20,8 @@ struct gathering {
     int count;
     char *at; /* in the caller's buffer */
     const char *end;
-    size_t total; /* bytes of all parts */
+    size_t total;    /* bytes of all parts */
+    bool meets_tube; /* what follows is in a tube: its owner's to set */
 };
 
 /*
@@ -33,6 +34,7 @@ static inline void gathering_begin(struct gathering *g, char *buffer, size_t byt
     g->at = buffer;
     g->end = buffer + bytes;
     g->total = 0;
+    g->meets_tube = false;
 }
 
 /* Adds the next piece, which stays where it is until it is written. False: no room, not added. */

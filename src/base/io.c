@@ -1,6 +1,9 @@
 /* See base/io.h. */
 #include "base/io.h"
 
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +28,21 @@ ssize_t io_writev(int fd, const struct iovec *parts, int count)
 {
     return count == 1 ? CALL(write, fd, parts->iov_base, parts->iov_len)
                       : CALL(writev, fd, parts, count);
+}
+
+ssize_t io_begin_writev(int fd, const struct iovec *parts, int count)
+{
+    struct msghdr message = {
+        .msg_iov = (struct iovec *)(uintptr_t)parts, /* which it only reads */
+        .msg_iovlen = (size_t)count,
+    };
+
+    return CALL(sendmsg, fd, &message, MSG_MORE);
+}
+
+ssize_t io_splice(int from, int to, size_t len, unsigned flags)
+{
+    return CALL(splice, from, NULL, to, NULL, len, flags);
 }
 
 int io_wait(int poll_fd, struct epoll_event *ready, int max, int timeout_ms)

@@ -17,6 +17,12 @@ ssize_t io_read(int fd, void *data, size_t len);
 ssize_t io_readv(int fd, const struct iovec *parts, int count);
 ssize_t io_writev(int fd, const struct iovec *parts, int count);
 
+/* io_writev to a socket, where more follows at once: what fills no packet may wait for it. */
+ssize_t io_begin_writev(int fd, const struct iovec *parts, int count);
+
+/* Neither end at an offset. */
+ssize_t io_splice(int from, int to, size_t len, unsigned flags);
+
 /* epoll_wait. */
 int io_wait(int poll_fd, struct epoll_event *ready, int max, int timeout_ms);
 

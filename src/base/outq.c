@@ -77,6 +77,26 @@ static bool refill(struct chunk **gather, struct chunk_pool *pool, size_t len)
     return true;
 }
 
+bool outq_append_tube(struct outq *q, size_t len, struct chunk *chunk, uint32_t ordinal)
+{
+    struct piece *last = q->count > 0 ? outq_at(q, q->count - 1) : NULL;
+
+    assert(chunk->tube != NULL);
+    if (last != NULL && last->chunk == chunk && last->ordinal == ordinal &&
+        len < UINT32_MAX - last->len) {
+        last->len += (uint32_t)len;
+        q->bytes += len;
+        return true;
+    }
+    return outq_append(q, NULL, len, chunk, ordinal);
+}
+
+bool outq_append_piece(struct outq *q, const struct piece *piece, uint32_t ordinal)
+{
+    return piece->data == NULL ? outq_append_tube(q, piece->len, piece->chunk, ordinal)
+                               : outq_append(q, piece->data, piece->len, piece->chunk, ordinal);
+}
+
 bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather)
 {
     char *to;
@@ -141,10 +161,52 @@ void outq_gather(const struct outq *q, struct gathering *g)
     for (uint32_t i = 0; i < q->count; i++) {
         const struct piece *piece = &q->pieces[q->head + i];
 
-        if (!gathering_add(g, piece->data, piece->len)) {
+        g->meets_tube = piece->data == NULL;
+        if (g->meets_tube || !gathering_add(g, piece->data, piece->len)) {
             return;
         }
     }
+}
+
+void outq_join_tube(struct outq *q)
+{
+    struct piece *first = outq_at(q, 0);
+    struct piece *second;
+
+    if (q->count == 1 || first->data != NULL) {
+        return;
+    }
+    second = outq_at(q, 1);
+    if (second->data == NULL || second->len > GATHERING_SMALL_MAX ||
+        !chunk_add_to_tube(first->chunk, second->data, second->len)) {
+        return;
+    }
+    chunk_unref(second->chunk);
+    second->data = NULL;
+    second->chunk = first->chunk;
+    second->len += first->len;
+    second->ordinal = first->ordinal;
+    q->head++;
+    q->count--;
+    q->settled -= q->settled > 0;
+}
+
+bool outq_copy_tube(struct outq *q)
+{
+    struct piece *first = outq_at(q, 0);
+    struct chunk *copy;
+
+    if (first->data != NULL) {
+        return false;
+    }
+    copy = chunk_copy_tube(first->chunk, first->len);
+    if (copy == NULL) {
+        return false;
+    }
+    chunk_unref(first->chunk);
+    first->chunk = copy;
+    first->data = copy->data;
+    return true;
 }
 
 void outq_advance(struct outq *q, size_t bytes)
@@ -155,7 +217,7 @@ void outq_advance(struct outq *q, size_t bytes)
         struct piece *piece = outq_at(q, 0);
 
         if (bytes < piece->len) {
-            piece->data += bytes;
+            piece->data = piece->data != NULL ? piece->data + bytes : NULL;
             piece->len -= (uint32_t)bytes;
             return;
         }

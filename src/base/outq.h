@@ -11,7 +11,7 @@
 
 /* Some bytes, and the chunk that keeps them alive; chunk NULL: constant text. */
 struct piece {
-    const char *data;
+    const char *data; /* NULL: the next in the chunk's tube */
     struct chunk *chunk;
     uint32_t len;
     uint32_t ordinal; /* of the key a value answers; free for the owner's use */
@@ -47,14 +47,29 @@ void outq_fini(struct outq *q);
 MUST_CHECK static inline bool outq_append(struct outq *q, const char *data, size_t len,
                                           struct chunk *chunk, uint32_t ordinal);
 
+/* Appends the len bytes that chunk's tube holds behind those appended before. False: as above. */
+MUST_CHECK bool outq_append_tube(struct outq *q, size_t len, struct chunk *chunk, uint32_t ordinal);
+
+/* Appends a piece of another queue, whose chunk it refers to as well. False: as above. */
+MUST_CHECK bool outq_append_piece(struct outq *q, const struct piece *piece, uint32_t ordinal);
+
 /*
  * Appends a copy of data, placed in *gather (a chunk of the caller's that fills
  * up; replaced from q's pool when full). False: out of memory, nothing appended.
  */
 MUST_CHECK bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather);
 
-/* Adds pieces to g from the head on, as many as there is room for. */
+/* Adds pieces to g from the head on, as many as there is room for, up to one in a tube. */
 void outq_gather(const struct outq *q, struct gathering *g);
+
+/*
+ * Where the first piece is in a tube and a short one follows, copies that to the tube as well: both
+ * leave by one call, and in one packet less.
+ */
+void outq_join_tube(struct outq *q);
+
+/* Copies the first piece to memory. False: it cannot be had, or was not in a tube. */
+MUST_CHECK bool outq_copy_tube(struct outq *q);
 
 /* Drops the first bytes bytes, which were written. */
 void outq_advance(struct outq *q, size_t bytes);

@@ -265,7 +265,8 @@ static void fini(struct control *control)
 /* Everything that can fail at the start, in order; a sentence in error where it does. */
 static bool start(struct control *control, bool detach, char *error, size_t error_size)
 {
-    process_raise_descriptor_limit(control->config->max_clients);
+    process_raise_descriptor_limit(control->config->max_clients,
+                                   control->config->workers * 2 * TUBES_MAX);
     if (control->config->has_admin) {
         control->admin = admin_open(control, error, error_size);
         if (control->admin == NULL) {

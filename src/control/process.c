@@ -17,7 +17,7 @@ enum { OTHER_DESCRIPTORS = 64 };
 
 static pid_t pidfile_owner; /* the process that wrote the pid file, 0: none did */
 
-void process_raise_descriptor_limit(unsigned clients)
+void process_raise_descriptor_limit(unsigned clients, unsigned others)
 {
     struct rlimit limit;
 
@@ -31,8 +31,9 @@ void process_raise_descriptor_limit(unsigned clients)
             return;
         }
     }
-    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < clients + OTHER_DESCRIPTORS) {
-        log_warn("max_clients is %u but only %llu descriptors are allowed: accepting pauses there",
+    if (limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < (rlim_t)clients + others + OTHER_DESCRIPTORS) {
+        log_warn("max_clients is %u but only %llu descriptors are allowed: accepting may pause",
                  clients, (unsigned long long)limit.rlim_cur);
     }
 }

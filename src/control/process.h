@@ -8,7 +8,7 @@
 #include "config/config.h"
 
 /* Raises the soft limit on descriptors as far as allowed; warns where it is short of clients. */
-void process_raise_descriptor_limit(unsigned clients);
+void process_raise_descriptor_limit(unsigned clients, unsigned others);
 
 /* Goes to the background; only the child returns. False with a sentence in error. */
 MUST_CHECK bool process_detach(char *error, size_t error_size);

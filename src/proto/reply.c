@@ -6,6 +6,8 @@
 
 #include "proto/number.h"
 
+#include <assert.h>
+
 enum {
     REPLY_KEY_MAX = 250,
 };
@@ -250,6 +252,12 @@ static enum reply_event read_body(struct reply_parser *parser, const char *data,
         reply->code = parser->ends_with_body ? CODE_VA : CODE_END;
     }
     return REPLY_BODY;
+}
+
+void reply_skip_body(struct reply_parser *parser, uint64_t bytes)
+{
+    assert(parser->in_body && bytes + 2 <= parser->body_left);
+    parser->body_left -= bytes;
 }
 
 /* True where the raw key stands at key, as far as there are bytes before data_end. */

@@ -68,6 +68,12 @@ MUST_CHECK enum reply_event reply_parse(struct reply_parser *parser, const char 
                                         uint64_t max_value_bytes, struct reply *reply);
 
 /*
+ * Bytes of the body went another way, unseen: fewer than parser->body_left by its line end at
+ * least.
+ */
+void reply_skip_body(struct reply_parser *parser, uint64_t bytes);
+
+/*
  * The common case in one step: where data begins with a VALUE of this key (no blank, no line end in
  * it), its body and both their line ends, returns how many bytes that is. 0: some of it is not
  * there or is another thing, which is for reply_parse to judge. Takes nothing that reply_parse

@@ -86,6 +86,9 @@ static void forget_reply(struct backend *backend)
     chunk_unref(backend->body);
     backend->partial = NULL;
     backend->body = NULL;
+    backend_in_drop_tube(backend);
+    backend->is_large = false;
+    backend->reads_little = false;
     backend->body_left = 0;
     backend->is_mid_reply = false;
 }

@@ -41,6 +41,10 @@ struct backend {
     struct chunk *partial; /* an incomplete line; reads continue behind it */
     struct chunk *body;    /* a large body being read */
     uint64_t body_left;    /* bytes still to be read into body */
+    struct chunk *tube;    /* instead of body: what comes of it is moved there */
+    uint64_t tube_left;    /* bytes still to be moved to tube, counted as used already */
+    bool is_large;         /* the reply under way has a body fit for a tube */
+    bool reads_little;     /* the one before it had, so this one may: only its header is wanted */
 
     uint64_t connect_deadline_us;
     uint64_t connect_begun_us;

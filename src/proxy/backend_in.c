@@ -15,6 +15,8 @@
 enum {
     ALIVE_GAP_US = 50000,
     VALUE_BYTES_MAX = INT32_MAX, /* a server that announces more is broken */
+    LINE_END_BYTES = 2,
+    LITTLE_BYTES = 2048, /* read where a large body may follow: what is read is copied */
 };
 
 /* The leg's key that is next in turn to be answered; empty where all were. */
@@ -53,6 +55,13 @@ static void want_room(struct backend *backend, struct leg *leg, uint64_t bytes)
     }
 }
 
+/* A value of so many bytes came: would its like be moved through a tube? */
+static inline void note_size(struct backend *backend, uint64_t bytes)
+{
+    backend->is_large |=
+        bytes >= backend->worker->large_bytes && !backend->worker->pool.tubes.is_off;
+}
+
 /* The reply's first line announces a value. False: it cannot be a reply to this leg. */
 static bool on_header(struct backend *backend, struct leg *leg, const struct reply *reply)
 {
@@ -74,6 +83,7 @@ static bool on_header(struct backend *backend, struct leg *leg, const struct rep
         return false;
     }
     want_room(backend, leg, reply->value_bytes);
+    note_size(backend, reply->value_bytes);
     return true;
 }
 
@@ -92,6 +102,8 @@ static void finish_reply(struct backend *backend, struct leg *leg, enum reply_co
 {
     backend->is_mid_reply = false;
     backend->has_replied = true;
+    backend->reads_little = backend->is_large;
+    backend->is_large = false;
     backend->last_reply_us = backend->worker->now_us;
     backend->backoff_ms = 0;
     if (backend->last_reply_us - backend->set->last_alive_us > ALIVE_GAP_US) {
@@ -156,6 +168,7 @@ static size_t take_plain_values(struct backend *backend, struct leg *leg, const 
         if (bytes == 0 || worker_is_full(backend->worker, value_bytes)) {
             break;
         }
+        note_size(backend, value_bytes);
         leg->hits++;
         leg->next_key = key.data + key.len + 1;
         leg->value_ordinal = is_alone ? 0 : leg->next_ordinal;
@@ -275,25 +288,107 @@ static bool take_input(struct backend *backend, struct chunk *chunk, size_t star
     return true;
 }
 
-/* Where much of a body is still to come, it is read into a chunk of its own. */
-static void prepare_body(struct backend *backend)
+/*
+ * Where much of a body is still to come, it is moved into a tube, or else read into a chunk of its
+ * own.
+ */
+static void prepare_body(struct backend *backend, bool may_tube)
 {
+    struct worker *worker = backend->worker;
+    uint64_t left = backend->parser.body_left;
     struct leg *leg = backend->first;
 
-    if (!backend->is_mid_reply || !backend->parser.in_body ||
-        backend->parser.body_left < WORKER_READ_MIN || leg == NULL || leg->is_discarding) {
+    if (!backend->is_mid_reply || !backend->parser.in_body || leg == NULL || leg->is_discarding) {
         return;
     }
-    backend->body = chunk_new(&backend->worker->pool, backend->parser.body_left);
-    backend->body_left = backend->body != NULL ? backend->parser.body_left : 0;
+    if (may_tube && left > LINE_END_BYTES && left >= worker->large_bytes / 4 * 3) {
+        backend->tube = chunk_new_tube(&worker->pool);
+        if (backend->tube != NULL) { /* all of it is counted before it comes, as a body's is */
+            backend->tube_left = left - LINE_END_BYTES;
+            worker->pool.used_bytes += backend->tube_left;
+        }
+    }
+    if (backend->tube == NULL && left >= WORKER_READ_MIN) {
+        backend->body = chunk_new(&worker->pool, left);
+        backend->body_left = backend->body != NULL ? left : 0;
+    }
+}
+
+void backend_in_drop_tube(struct backend *backend)
+{
+    chunk_unref(backend->tube);
+    backend->tube = NULL;
+    backend->worker->pool.used_bytes -= backend->tube_left;
+    backend->tube_left = 0;
+}
+
+static void note_read(struct backend *backend, size_t n)
+{
+    backend->last_read_us = backend->worker->now_us;
+    count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
+    count_server(backend->set->counters, SERVER_BYTES_READ, n);
+}
+
+/* Takes the n bytes of a body just moved to the tube. */
+static void on_moved(struct backend *backend, size_t n)
+{
+    struct leg *leg = backend->first;
+    uint32_t ordinal = leg->kind == REPLY_VALUES ? leg->value_ordinal : 0;
+
+    note_read(backend, n);
+    count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_MOVED, n);
+    reply_skip_body(&backend->parser, n);
+    backend->tube_left -= n; /* the chunk counts them now */
+    backend->worker->pool.used_bytes -= n;
+    if (!outq_append_tube(&leg->replies, n, backend->tube, ordinal)) {
+        exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
+    }
+    if (backend->parser.body_left == LINE_END_BYTES) {
+        backend_in_drop_tube(backend);
+        backend->reads_little = true; /* the next may be like it */
+    }
+}
+
+/*
+ * Moves what has come of a body to the tube. is_ready: something has come for sure. False: it is to
+ * be read, the tube having no room, or being of no use here.
+ */
+static bool fill_tube(struct backend *backend, bool is_ready)
+{
+    const struct leg *leg = backend->first;
+    ssize_t n;
+
+    if (leg == NULL || leg->is_discarding) {
+        backend_in_drop_tube(backend);
+        return false;
+    }
+    n = chunk_fill_tube(backend->tube, backend->watch.fd,
+                        backend->parser.body_left - LINE_END_BYTES);
+    if (n > 0) {
+        on_moved(backend, (size_t)n);
+        return true;
+    }
+    if (n == 0) {
+        backend_ended(backend, LEG_CLOSED);
+        return true;
+    }
+    if (errno == EINTR || (errno == EAGAIN && !is_ready)) {
+        return true;
+    }
+    if (errno != EAGAIN && !tube_is_refused(errno)) {
+        backend_ended(backend, backend_cause_of_errno(errno));
+        return true;
+    }
+    backend->worker->pool.tubes.is_off |= errno != EAGAIN;
+    backend_in_drop_tube(backend);
+    prepare_body(backend, false);
+    return false;
 }
 
 /* Takes the n bytes just read, which went to the body chunk first, then to tail. */
 static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 {
-    backend->last_read_us = backend->worker->now_us;
-    count_add(&backend->worker->counters, COUNTER_BACKEND_BYTES_READ, n);
-    count_server(backend->set->counters, SERVER_BYTES_READ, n);
+    note_read(backend, n);
     if (backend->body != NULL) {
         struct chunk *body = backend->body;
         size_t part = n < backend->body_left ? n : backend->body_left;
@@ -334,7 +429,7 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
         }
     }
     if (backend->body == NULL) {
-        prepare_body(backend);
+        prepare_body(backend, true);
     }
     if (backend->is_mid_reply && backend->first != NULL && !backend->first->exchange->is_released &&
         list_is_empty(&backend->first->exchange->waiting_link)) {
@@ -344,12 +439,16 @@ static void on_read(struct backend *backend, size_t n, struct chunk *tail)
 
 void backend_in_read(struct backend *backend)
 {
-    struct chunk *tail =
-        backend->partial != NULL ? backend->partial : worker_scratch(backend->worker);
+    struct chunk *tail;
     struct iovec iov[2];
     int parts = 0;
+    size_t room;
     ssize_t n;
 
+    if (backend->tube != NULL && fill_tube(backend, true)) {
+        return;
+    }
+    tail = backend->partial != NULL ? backend->partial : worker_scratch(backend->worker);
     if (tail == NULL) {
         backend_fail(backend, LEG_OUT_OF_MEMORY);
         return;
@@ -358,10 +457,19 @@ void backend_in_read(struct backend *backend)
         iov[parts++] =
             (struct iovec){backend->body->data + backend->body->filled, backend->body_left};
     }
-    iov[parts++] = (struct iovec){tail->data + tail->filled, chunk_room(tail)};
+    room = chunk_room(tail);
+    if ((backend->reads_little || (backend->body != NULL && backend->is_large)) &&
+        room > LITTLE_BYTES) {
+        room = LITTLE_BYTES;
+    }
+    backend->reads_little = false; /* once: what follows the header need not be a large body */
+    iov[parts++] = (struct iovec){tail->data + tail->filled, room};
     n = io_readv(backend->watch.fd, iov, parts);
     if (n > 0) {
         on_read(backend, (size_t)n, tail);
+        if (backend->tube != NULL) {
+            (void)!fill_tube(backend, false);
+        }
     } else if (n == 0) {
         backend_ended(backend, LEG_CLOSED);
     } else if (errno != EAGAIN && errno != EINTR) {

@@ -10,4 +10,7 @@
 /* Reads what the server sent; one read. */
 void backend_in_read(struct backend *backend);
 
+/* Drops the tube of a body under way, if there is one, and what was counted for it. */
+void backend_in_drop_tube(struct backend *backend);
+
 #endif

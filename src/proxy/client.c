@@ -509,6 +509,29 @@ static void end_when_said(struct client *client)
     shutdown(client->watch.fd, SHUT_WR);
 }
 
+/*
+ * Writes as much of the output as one call takes. *wanted: so much was to be written. Errors as
+ * write's.
+ */
+static ssize_t write_once(struct client *client, size_t *wanted)
+{
+    struct outq *out = &client->out;
+    const struct piece *first = outq_at(out, 0);
+    struct gathering g;
+
+    if (first->data == NULL) {
+        outq_join_tube(out);
+        first = outq_at(out, 0);
+        *wanted = first->len;
+        return chunk_drain_tube(first->chunk, client->watch.fd, first->len, out->count > 1);
+    }
+    gathering_begin(&g, client->worker->write_buffer, WORKER_WRITE_BYTES);
+    outq_gather(out, &g);
+    *wanted = g.total;
+    return g.meets_tube ? io_begin_writev(client->watch.fd, g.parts, g.count)
+                        : io_writev(client->watch.fd, g.parts, g.count);
+}
+
 void client_flush(struct client *client)
 {
     struct worker *worker = client->worker;
@@ -519,14 +542,11 @@ void client_flush(struct client *client)
         return;
     }
     while (!outq_is_empty(&client->out)) {
-        struct gathering g;
-        ssize_t n;
+        size_t wanted;
+        ssize_t n = write_once(client, &wanted);
 
-        gathering_begin(&g, worker->write_buffer, WORKER_WRITE_BYTES);
-        outq_gather(&client->out, &g);
-        n = io_writev(client->watch.fd, g.parts, g.count);
-
-        if (n == -1 && errno == EINTR) {
+        if (n == -1 &&
+            (errno == EINTR || (tube_is_refused(errno) && outq_copy_tube(&client->out)))) {
             continue;
         }
         if (n == -1 && errno == EAGAIN) {
@@ -539,7 +559,7 @@ void client_flush(struct client *client)
         count_add(&worker->counters, COUNTER_BYTES_WRITTEN, (uint64_t)n);
         client->active_us = worker->now_us;
         outq_advance(&client->out, (size_t)n);
-        if ((size_t)n < g.total) {
+        if ((size_t)n < wanted) {
             break;
         }
     }

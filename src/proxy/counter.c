@@ -22,6 +22,7 @@ const struct counter_row counter_rows[COUNTER_COUNT] = {
     [COUNTER_BACKEND_CONNECTS]    = {"backend_connects", "backend_connects", COUNTER_SUM, "connections", "connections to servers opened"},
     [COUNTER_BACKEND_FAILURES]    = {"backend_failures", "backend_failures", COUNTER_SUM, "connections", "connections to servers that failed, idle closes not counted"},
     [COUNTER_BACKEND_BYTES_READ]  = {"backend_bytes_read", "backend_read_bytes", COUNTER_SUM, "bytes", "read from servers"},
+    [COUNTER_BACKEND_BYTES_MOVED] = {"backend_bytes_moved", "backend_moved_bytes", COUNTER_SUM, "bytes", "of those read from servers, moved to clients by the kernel without a copy"},
     [COUNTER_BACKEND_BYTES_WRITTEN] = {"backend_bytes_written", "backend_written_bytes", COUNTER_SUM, "bytes", "written to servers"},
     [COUNTER_BACKEND_WRITES]      = {"backend_writes", "backend_writes", COUNTER_SUM, "calls", "writes to servers; many requests leave in one"},
     [COUNTER_BACKEND_REQUESTS]    = {"backend_requests", "backend_requests", COUNTER_SUM, "parts", "parts of requests written to servers"},

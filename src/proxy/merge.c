@@ -35,11 +35,17 @@ static bool put_leg_error(struct exchange *exchange, struct outq *q, const struc
     return put_error(exchange, q, name, (enum leg_cause)leg->cause);
 }
 
+/* True for a piece that is cheaper to copy than to pass on by reference. */
+static bool may_copy(const struct piece *piece)
+{
+    return piece->len <= COPY_MAX && piece->data != NULL;
+}
+
 /* A piece goes by reference when it is large, or alone; small ones are gathered. */
 static bool put_piece(struct exchange *exchange, struct outq *q, const struct piece *piece)
 {
-    if (piece->len > COPY_MAX || outq_is_empty(q)) {
-        return outq_append(q, piece->data, piece->len, piece->chunk, 0);
+    if (!may_copy(piece) || outq_is_empty(q)) {
+        return outq_append_piece(q, piece, 0);
     }
     return put_text(exchange, q, slice_make(piece->data, piece->len));
 }
@@ -98,11 +104,10 @@ static bool merge_one(struct exchange *exchange, struct outq *q)
 /* As put_piece, among many. */
 static bool put_value(struct outq_copier *copier, const struct piece *piece)
 {
-    if (piece->len <= COPY_MAX) {
+    if (may_copy(piece)) {
         return outq_copier_add(copier, piece->data, piece->len);
     }
-    return outq_copier_end(copier) &&
-           outq_append(copier->q, piece->data, piece->len, piece->chunk, 0);
+    return outq_copier_end(copier) && outq_append_piece(copier->q, piece, 0);
 }
 
 /*

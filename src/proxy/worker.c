@@ -77,6 +77,7 @@ static void every_second(struct worker *worker)
     standin_forget_notes(worker);
     trace_publish(worker);
     hot_publish(worker->hot);
+    tube_pool_age(&worker->pool.tubes);
     list_each (at, &worker->listeners) {
         listener_resume(list_entry(at, struct listener, link));
     }
@@ -359,6 +360,8 @@ bool worker_init(struct worker *worker, struct workers *all, unsigned number)
     list_init(&worker->waiting);
     list_init(&worker->surrenders);
     chunk_pool_init(&worker->pool);
+    tube_pool_init(&worker->pool.tubes, all->tubes_max);
+    worker->large_bytes = WORKER_LARGE_BYTES;
     worker->deadline_at_us = UINT64_MAX;
     worker->write_buffer = malloc(WORKER_WRITE_BYTES);
     worker->trace = trace_new();
@@ -446,6 +449,7 @@ bool workers_start(struct workers *workers, unsigned worker_count, struct topolo
     memset(workers, 0, sizeof(*workers));
     workers->slot = slot;
     workers->control = control;
+    workers->tubes_max = tube_pool_share(worker_count);
     workers->at = aligned_alloc(64, worker_count * sizeof(workers->at[0]));
     if (workers->at == NULL) {
         snprintf(error, error_size, "out of memory");

@@ -21,6 +21,7 @@ enum {
     WORKER_SCRATCH_BYTES = 64 * 1024, /* chunk that small reads share */
     WORKER_READ_MIN = 16 * 1024,      /* least room for a read */
     WORKER_WRITE_BYTES = 64 * 1024,   /* small requests gathered for one write */
+    WORKER_LARGE_BYTES = 64 * 1024,   /* worker->large_bytes, but for a test's own */
 };
 
 struct backend_set;
@@ -67,6 +68,7 @@ struct worker {
     uint64_t client_serial;
 
     struct chunk_pool pool;
+    uint32_t large_bytes;  /* values of so many go through tubes: smaller ones are copied sooner */
     uint64_t memory_max;   /* bytes of the pool in use: this worker's part of max_memory */
     struct chunk *scratch; /* reads go here, each behind the last */
     struct chunk *gather;  /* small replies copied together */
@@ -146,6 +148,7 @@ struct workers {
     unsigned count;
     struct topology_slot *slot;
     struct mailbox *control;   /* woken when a worker has stopped, told what servers did */
+    uint32_t tubes_max;        /* a worker's, with so many descriptors as there are */
     _Atomic uint32_t clients;  /* over all workers, for max_clients */
     _Atomic bool is_draining;  /* no worker hands clients over any more */
     _Atomic unsigned draining; /* workers that take no new clients; control is woken with each */

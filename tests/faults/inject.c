@@ -41,6 +41,8 @@ enum call {
     CALL_OPEN, /* for writing */
     CALL_LOG,  /* a write to a file */
     CALL_THREAD,
+    CALL_PIPE,   /* pipe2 */
+    CALL_SPLICE, /* from a socket it fails as a read does too, to one as a write */
     CALL_COUNT,
 };
 
@@ -373,6 +375,37 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
     return REAL(writev)(fd, parts, count);
 }
 
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    struct iovec first;
+    struct msghdr part = {.msg_iov = &first, .msg_iovlen = 1};
+
+    if (io_fails(fd, CALL_WRITE)) {
+        return -1;
+    }
+    if (control == NULL || atomic_load(&control->most_bytes) == 0 || message->msg_iovlen == 0) {
+        return REAL(sendmsg)(fd, message, flags);
+    }
+    first = message->msg_iov[0];
+    first.iov_len = cut(fd, first.iov_len);
+    return REAL(sendmsg)(fd, &part, flags);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    return fails(CALL_PIPE) ? -1 : REAL(pipe2)(ends, flags);
+}
+
+ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t bytes, unsigned flags)
+{
+    if (fails(CALL_SPLICE) || (is_socket(from) && io_fails(from, CALL_READ)) ||
+        (is_socket(to) && io_fails(to, CALL_WRITE))) {
+        return -1;
+    }
+    bytes = is_socket(from) ? cut(from, bytes) : cut(to, bytes);
+    return REAL(splice)(from, from_at, to, to_at, bytes, flags);
+}
+
 int accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
 {
     return fails(CALL_ACCEPT) ? -1 : REAL(accept4)(fd, address, len, flags);
@@ -426,6 +459,11 @@ long syscall(long number, ...)
         return readv((int)arg[0], (const struct iovec *)arg[1], (int)arg[2]);
     case SYS_writev:
         return writev((int)arg[0], (const struct iovec *)arg[1], (int)arg[2]);
+    case SYS_sendmsg:
+        return sendmsg((int)arg[0], (const struct msghdr *)arg[1], (int)arg[2]);
+    case SYS_splice:
+        return splice((int)arg[0], (off64_t *)arg[1], (int)arg[2], (off64_t *)arg[3],
+                      (size_t)arg[4], (unsigned)arg[5]);
     case SYS_epoll_pwait:
         return epoll_wait((int)arg[0], (struct epoll_event *)arg[1], (int)arg[2], (int)arg[3]);
     default:

@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 enum {
     END_TURNS = 400,
+    TUBED_BYTES = 16, /* a value of so many goes through a tube */
     STEPS_MAX = 600,
     CALM_US = SIM_TIMEOUT_MS * 400, /* so much may pass, and nothing has timed out */
     NO_TURN = 0x80,                 /* the worker is not turned behind this step */
@@ -303,10 +304,16 @@ static void begin(struct run *run)
     if (!mailbox_init(&run->control)) {
         abort();
     }
-    run->all = (struct workers){
-        .at = &run->worker, .count = 1, .slot = sim_topology_slot(), .control = &run->control};
+    run->all = (struct workers){.at = &run->worker,
+                                .count = 1,
+                                .slot = sim_topology_slot(),
+                                .control = &run->control,
+                                .tubes_max = TUBES_MAX};
     if (!worker_init(&run->worker, &run->all, 0) || !worker_begin(&run->worker)) {
         abort();
+    }
+    if ((more & 32) != 0) {
+        run->worker.large_bytes = TUBED_BYTES; /* else values are too small for tubes */
     }
     sim_clients_begin(&run->worker, buffer_bytes, memory < 1 << 20);
 }

@@ -4,7 +4,9 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,6 +26,7 @@ static size_t cut_bytes;
 void kernel_begin(kernel_connect on_connect)
 {
     is_on = true;
+    signal(SIGPIPE, SIG_IGN); /* as the proxy does: a splice has no flag for it */
     now_us = 1000000000;
     connect_to = on_connect;
     cut_writes = 0;
@@ -71,19 +74,25 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
     return connect_to(fd, ntohs(to.sin_port));
 }
 
+/* How much the next write may take. */
+static size_t next_cut(void)
+{
+    if (cut_writes == 0) {
+        return SIZE_MAX;
+    }
+    cut_writes--;
+    return cut_bytes;
+}
+
 /* Through sendmsg, which a sanitizer looks at: it sees bytes that were freed. */
 static ssize_t send_parts(int fd, struct iovec *parts, int count)
 {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
-    size_t left = SIZE_MAX;
+    size_t left = next_cut();
 
-    if (cut_writes > 0) {
-        cut_writes--;
-        left = cut_bytes;
-        if (left == 0) {
-            errno = EINTR;
-            return -1;
-        }
+    if (left == 0) {
+        errno = EINTR;
+        return -1;
     }
     for (int i = 0; i < count; i++) {
         if (parts[i].iov_len >= left) {
@@ -105,6 +114,22 @@ ssize_t io_writev(int fd, const struct iovec *parts, int count)
     }
     memcpy(copy, parts, (size_t)count * sizeof(copy[0]));
     return send_parts(fd, copy, count);
+}
+
+ssize_t io_begin_writev(int fd, const struct iovec *parts, int count)
+{
+    return io_writev(fd, parts, count);
+}
+
+ssize_t io_splice(int from, int to, size_t len, unsigned flags)
+{
+    size_t left = next_cut();
+
+    if (left == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return splice(from, NULL, to, NULL, len < left ? len : left, flags);
 }
 
 ssize_t io_read(int fd, void *data, size_t len)

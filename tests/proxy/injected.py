@@ -8,7 +8,7 @@ import struct
 from harness import KETAMAD, ROOT, TIME_FACTOR, make_directory, unittest
 
 CALLS = ('allocate', 'read', 'write', 'accept', 'connect', 'socket', 'bind', 'epoll_wait', 'epoll_add', 'open', 'log',
-         'thread')
+         'thread', 'pipe', 'splice')
 FIELDS = ('calls', 'at', 'from', 'share', 'error', 'failed')
 GLOBALS = ('seed', 'most_bytes', 'wall_offset_s', 'wall_reads')
 SHARE_ALL = 65536

@@ -278,6 +278,28 @@ START_TEST(hands_on_a_body_without_waiting_for_all_of_it)
 }
 END_TEST
 
+START_TEST(what_went_another_way_is_not_missed_at_the_end)
+{
+    static const struct {
+        const char *rest;
+        enum reply_event event;
+    } ends[] = {{"ef\r\nEND\r\n", REPLY_BODY}, {"efg\n", REPLY_BROKEN}, {"e\r\nE", REPLY_BROKEN}};
+
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct reply_parser parser;
+        struct reply reply;
+
+        reply_begin(&parser, REPLY_VALUES);
+        ck_assert_int_eq(reply_parse(&parser, "VALUE a 0 6\r\n", 13, MAX_VALUE, &reply),
+                         REPLY_HEADER);
+        reply_skip_body(&parser, 3);
+        reply_skip_body(&parser, 1);
+        ck_assert_int_eq(reply_parse(&parser, ends[i].rest, 4, MAX_VALUE, &reply), ends[i].event);
+        ck_assert(i > 0 || !parser.in_body);
+    }
+}
+END_TEST
+
 /* clang-format off */
 static const struct {
     const char *command;
@@ -448,6 +470,7 @@ int main(void)
     tcase_add_loop_test(tests, makes_the_same_of_a_reply_at_every_split, 0, ARRAY_LEN(cases));
     tcase_add_test(tests, gives_up_on_a_line_without_end);
     tcase_add_test(tests, hands_on_a_body_without_waiting_for_all_of_it);
+    tcase_add_test(tests, what_went_another_way_is_not_missed_at_the_end);
     tcase_add_loop_test(tests, hides_what_memcached_hides_behind_q, 0, ARRAY_LEN(quiet));
     tcase_add_loop_test(tests, takes_a_whole_value_as_the_parser_does, 0, ARRAY_LEN(cases));
     tcase_add_test(tests, takes_a_value_with_one_wrong_byte_as_the_parser_does);
