@@ -108,7 +108,7 @@ class AdminPort(ProxyTest):
         watcher = self.client(self.daemon.admin_address)
         watcher.send(b'watch events\r\n')
         sessions = [self.client(self.daemon.admin_address) for _ in range(63)]
-        let_pass(5.5)
+        let_pass(5 + 0.5 * TIME_FACTOR)
         sessions[0].send(b'version\r\n')
         self.assertTrue(sessions[0].read_line())
         for _ in range(3):

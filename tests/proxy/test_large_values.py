@@ -129,7 +129,8 @@ class LargeValues(LargeTest):
         clients = [self.client(self.daemon.address) for _ in range(110)]
         for client in clients:
             client.send(b'get v0\r\nget v1\r\n')
-        wait_until(lambda: self.pipes() == 24, None, 'an eighth of the descriptors to be in use')
+        wait_until(lambda: self.pipes() >= 22, None, 'an eighth of the descriptors to be in use')
+        self.assertLessEqual(self.pipes(), 25)  # a checker takes some of them for itself
         with self.daemon.client() as other:
             self.check(other, values, b'v0')
 
