@@ -154,8 +154,12 @@ class Memory(ProxyTest):
                 writer.send(b'set %s 0 0 1\r\nx\r\n' % key)
                 other.send((b'x' * 2000 + b'\r\n') * 24)  # read into the same buffers
                 other.read_exactly(24 * len(b'ERROR\r\n'))
-            stats = daemon.admin_stats()
-            self.assertEqual(int(stats['in_flight']), 1 + len(writers))
+            stats = {}
+
+            def all_wait():
+                stats.update(daemon.admin_stats())
+                return int(stats['in_flight']) == 1 + len(writers)
+            wait_until(all_wait, None, 'all to be read')
             self.assertLess(int(stats['buffer_bytes']) - before, 200 * 1024)
 
     def check_room_is_made(self, daemon, stand_still):
