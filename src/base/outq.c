@@ -77,26 +77,6 @@ static bool refill(struct chunk **gather, struct chunk_pool *pool, size_t len)
     return true;
 }
 
-bool outq_append_tube(struct outq *q, size_t len, struct chunk *chunk, uint32_t ordinal)
-{
-    struct piece *last = q->count > 0 ? outq_at(q, q->count - 1) : NULL;
-
-    assert(chunk->tube != NULL);
-    if (last != NULL && last->chunk == chunk && last->ordinal == ordinal &&
-        len < UINT32_MAX - last->len) {
-        last->len += (uint32_t)len;
-        q->bytes += len;
-        return true;
-    }
-    return outq_append(q, NULL, len, chunk, ordinal);
-}
-
-bool outq_append_piece(struct outq *q, const struct piece *piece, uint32_t ordinal)
-{
-    return piece->data == NULL ? outq_append_tube(q, piece->len, piece->chunk, ordinal)
-                               : outq_append(q, piece->data, piece->len, piece->chunk, ordinal);
-}
-
 bool outq_copy(struct outq *q, const char *data, size_t len, struct chunk **gather)
 {
     char *to;

@@ -42,16 +42,10 @@ void outq_fini(struct outq *q);
 /*
  * Appends data, taking a reference on chunk (NULL: constant text). False: out
  * of memory, nothing appended. Bytes that follow the last piece in memory
- * extend it.
+ * extend it. data NULL: the next len bytes of chunk's tube.
  */
 MUST_CHECK static inline bool outq_append(struct outq *q, const char *data, size_t len,
                                           struct chunk *chunk, uint32_t ordinal);
-
-/* Appends the len bytes that chunk's tube holds behind those appended before. False: as above. */
-MUST_CHECK bool outq_append_tube(struct outq *q, size_t len, struct chunk *chunk, uint32_t ordinal);
-
-/* Appends a piece of another queue, whose chunk it refers to as well. False: as above. */
-MUST_CHECK bool outq_append_piece(struct outq *q, const struct piece *piece, uint32_t ordinal);
 
 /*
  * Appends a copy of data, placed in *gather (a chunk of the caller's that fills
@@ -119,8 +113,8 @@ static inline bool outq_append(struct outq *q, const char *data, size_t len, str
     if (q->count > 0 && chunk != NULL) {
         struct piece *last = outq_at(q, q->count - 1);
 
-        if (last->chunk == chunk && last->data + last->len == data && last->ordinal == ordinal &&
-            len < UINT32_MAX - last->len) {
+        if (last->chunk == chunk && (data == NULL || last->data + last->len == data) &&
+            last->ordinal == ordinal && len < UINT32_MAX - last->len) {
             last->len += (uint32_t)len;
             q->bytes += len;
             return true;

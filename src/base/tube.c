@@ -61,7 +61,7 @@ void tube_pool_age(struct tube_pool *pool)
 }
 
 /* Opens a pipe that holds enough to be worth it. NULL: there is none. */
-static struct tube *open_tube(void)
+static struct tube *open_tube(struct tube_pool *pool)
 {
     struct tube *tube = malloc(sizeof(*tube));
     int ends[2];
@@ -74,10 +74,9 @@ static struct tube *open_tube(void)
         return NULL;
     }
     *tube = (struct tube){.from = ends[0], .to = ends[1]};
+    pool->count++;
     if (fcntl(tube->to, F_SETPIPE_SZ, (int)TUBE_PIPE_BYTES) == -1) {
-        close(tube->to);
-        close(tube->from);
-        free(tube);
+        close_tube(pool, tube);
         return NULL;
     }
     return tube;
@@ -99,9 +98,8 @@ struct tube *tube_get(struct tube_pool *pool)
     if (pool->count >= pool->max) {
         return NULL;
     }
-    tube = open_tube();
+    tube = open_tube(pool);
     pool->is_off = tube == NULL;
-    pool->count += tube != NULL;
     return tube;
 }
 

@@ -340,7 +340,7 @@ static void on_moved(struct backend *backend, size_t n)
     reply_skip_body(&backend->parser, n);
     backend->tube_left -= n; /* the chunk counts them now */
     backend->worker->pool.used_bytes -= n;
-    if (!outq_append_tube(&leg->replies, n, backend->tube, ordinal)) {
+    if (!outq_append(&leg->replies, NULL, n, backend->tube, ordinal)) {
         exchange_leg_failed(leg, LEG_OUT_OF_MEMORY);
     }
     if (backend->parser.body_left == LINE_END_BYTES) {

@@ -45,7 +45,7 @@ static bool may_copy(const struct piece *piece)
 static bool put_piece(struct exchange *exchange, struct outq *q, const struct piece *piece)
 {
     if (!may_copy(piece) || outq_is_empty(q)) {
-        return outq_append_piece(q, piece, 0);
+        return outq_append(q, piece->data, piece->len, piece->chunk, 0);
     }
     return put_text(exchange, q, slice_make(piece->data, piece->len));
 }
@@ -107,7 +107,8 @@ static bool put_value(struct outq_copier *copier, const struct piece *piece)
     if (may_copy(piece)) {
         return outq_copier_add(copier, piece->data, piece->len);
     }
-    return outq_copier_end(copier) && outq_append_piece(copier->q, piece, 0);
+    return outq_copier_end(copier) &&
+           outq_append(copier->q, piece->data, piece->len, piece->chunk, 0);
 }
 
 /*
